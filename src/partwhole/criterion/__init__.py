@@ -1,0 +1,1 @@
+"""Which distances on a part can be trusted."""

@@ -1,0 +1,1 @@
+"""Distances on surfaces."""

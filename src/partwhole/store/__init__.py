@@ -1,0 +1,1 @@
+"""Writing files so that none is ever left half-written."""

@@ -1,0 +1,1 @@
+"""Pictures of surfaces and of what is known about them."""
