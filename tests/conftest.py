@@ -1,0 +1,62 @@
+"""What all tests share: shapes in annotations are checked, real data is found through PARTWHOLE_DATA."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from hypothesis import HealthCheck, settings
+from jaxtyping import install_import_hook
+
+os.environ.setdefault("MPLBACKEND", "agg")  # no test may need a screen
+
+
+class _KernelsAsTheyAre(MetaPathFinder):
+    """Imports cpu/ and cuda/ modules unchanged: numba and triton compile functions and can't see through a wrapper."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname.startswith("partwhole.") and {"cpu", "cuda"} & set(fullname.split(".")):
+            return PathFinder.find_spec(fullname, path, target)
+        return None
+
+
+# Every annotated function of the library is checked by beartype while the tests run, array shapes included. An int may
+# stand where a float is asked for, as type checkers have it.
+assert "partwhole" not in sys.modules, "partwhole was imported before its annotations could be checked"
+install_import_hook("partwhole", "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
+sys.meta_path.insert(0, _KernelsAsTheyAre())
+
+# A first call may compile a kernel, so there's no deadline; the same examples come on every machine, so that a failure
+# in CI can be repeated.
+settings.register_profile(
+    "partwhole", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("partwhole")
+
+
+@pytest.fixture(scope="session")
+def data_root() -> Path:
+    """The folder that holds the published data sets; tests that ask for it are skipped where there is none."""
+    folder = os.environ.get("PARTWHOLE_DATA")
+    if not folder:
+        pytest.skip("PARTWHOLE_DATA is not set")
+    root = Path(folder)
+    if not root.is_dir():
+        pytest.fail(f"PARTWHOLE_DATA is {folder}, which is no folder")
+    return root
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if os.environ.get("PARTWHOLE_DATA"):
+        return
+    for item in items:
+        if item.get_closest_marker("real_data"):
+            item.add_marker(pytest.mark.skip(reason="PARTWHOLE_DATA is not set"))
