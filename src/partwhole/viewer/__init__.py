@@ -1,1 +1,1 @@
-"""Pictures of surfaces and of what is known about them."""
+"""Pictures of surfaces and of what can be trusted on them, drawn without a display or a GPU."""

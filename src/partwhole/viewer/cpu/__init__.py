@@ -1,0 +1,1 @@
+"""Compiled drawing kernels, imported at the point of use."""

@@ -1,0 +1,72 @@
+"""A good place to look from: which way is up, what a camera sees, and the view that shows most."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from partwhole.mesh import Mesh
+from partwhole.viewer.camera import Axis, Camera, Projection, picture_extent
+
+
+def guess_up(mesh: Mesh) -> Axis:
+    """The vertical axis, z or y: what stands is not thinnest along its vertical axis.
+
+    Where x is the thinnest, the shape is an animal that walks along y, unless it is too tall along y, and too wide
+    along x, for an animal.
+    """
+    used = mesh.vertices[np.unique(mesh.faces)]
+    x, y, z = used.max(axis=0) - used.min(axis=0)
+    if z <= min(x, y):
+        return "y"
+    # the two numbers part the bodies of FAUST (y up) from the animals of TOSCA (z up)
+    return "y" if x < y and y > 1.6 * z and x > 0.48 * z else "z"
+
+
+def winds_inwards(mesh: Mesh) -> bool:
+    """True if the volume enclosed, every hole being closed by a cone from the middle, comes out negative."""
+    corners = mesh.vertices[mesh.faces] - mesh.vertices[np.unique(mesh.faces)].mean(axis=0)
+    return bool(np.einsum("ij,ij->", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])) < 0)
+
+
+def visible_vertices(
+    mesh: Mesh, camera: Camera, *, pixels: int = 160, tolerance: float = 0.03
+) -> tuple[Bool[np.ndarray, "n"], Float[np.ndarray, "n"]]:
+    """Whether nothing hides each vertex by more than `tolerance` radii, and how far it is turned to the eye.
+
+    The second is the cosine of the angle between the outward normal and the direction of the eye, cut off at 0; a
+    vertex turned away is not visible. Found by drawing a small picture of `pixels` squared.
+    """
+    from partwhole.viewer.cpu.raster import rasterise
+
+    corners = Projection.fit(camera, mesh, (pixels, pixels), margin=0.02)(mesh.vertices)
+    near = np.zeros((pixels, pixels))
+    face_at = np.full((pixels, pixels), -1, np.int64)
+    rasterise(corners, mesh.faces, near, face_at, np.empty((pixels, pixels, 2)))
+    column, row = np.clip(corners[:, :2].astype(np.int64), 0, pixels - 1).T
+    depth_there = 1 / np.maximum(near[row, column], 1e-12)
+    facing = mesh.vertex_normals @ camera.axes[2] * (-1 if winds_inwards(mesh) else 1)
+    return (1 / corners[:, 2] <= depth_there + tolerance) & (facing > 0), np.maximum(facing, 0)
+
+
+def automatic_camera(
+    mesh: Mesh, *, vertex: int | None = None, up: Axis | None = None, elevation: float = 12.0
+) -> Camera:
+    """The view, out of sixteen around the vertical axis, that shows most of the surface, its borders, and `vertex`."""
+    base = Camera(elevation=elevation, up=up or guess_up(mesh))
+    cameras = [replace(base, azimuth=float(azimuth)) for azimuth in np.arange(16) * 22.5]
+    extents = np.array([np.prod(picture_extent(mesh, camera)) for camera in cameras])
+    on_border = np.zeros(mesh.n_vertices)
+    on_border[mesh.boundary_vertices] = 1 / max(len(mesh.boundary_vertices), 1)
+    area = mesh.vertex_areas / (mesh.area or 1.0)
+    scores = []
+    for camera, extent in zip(cameras, extents / extents.max(), strict=True):
+        seen, facing = visible_vertices(mesh, camera)
+        # a broad side is worth more than a full view of the borders, and less than seeing the chosen vertex
+        score = 1.5 * extent + 2.5 * (seen * facing * area).sum() + 0.7 * (seen * on_border).sum()
+        if vertex is not None and seen[vertex]:
+            score += 1 + 0.3 * facing[vertex]
+        scores.append(round(float(score), 6))  # rounded, so that the choice is the same on every machine
+    return cameras[int(np.argmax(scores))]
