@@ -1,0 +1,91 @@
+"""Fewer vertices, same surface: decimation that keeps borders, handles and components."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from partwhole.mesh.sampling import edge_graph
+from partwhole.mesh.surface import Mesh
+
+
+@dataclass(frozen=True, eq=False)
+class Decimation:
+    """A surface with fewer vertices, and how the two correspond.
+
+    Attributes
+    ----------
+    mesh : the result; its vertices are vertices of the input, `mesh.vertices == input.vertices[to_fine]`
+    to_fine : for each vertex of the result, its number in the input
+    to_coarse : for each vertex of the input, the vertex of the result that is nearest along the input's edges
+    """
+
+    mesh: Mesh
+    to_fine: Int[np.ndarray, "coarse"]
+    to_coarse: Int[np.ndarray, "fine"]
+
+
+def decimate(mesh: Mesh, n_vertices: int, *, keep_border: bool = True) -> Decimation:
+    """Remove vertices, those that matter least for the shape first, until `n_vertices` are left.
+
+    The topology is kept: a manifold stays a manifold with the same number of components, boundary loops and handles.
+    Vertices where the surface is not a manifold stay. Vertices without faces are dropped. If the surface can't have as
+    few vertices as asked (because of its border, its handles or its creases), the result has as few as it can.
+
+    Parameters
+    ----------
+    mesh : the surface
+    n_vertices : how many vertices to leave; at or above the present number nothing is changed
+    keep_border : keep every border vertex; otherwise the border is simplified too, its vertices staying border vertices
+
+    Examples
+    --------
+    >>> from partwhole.datasets.primitives import torus
+    >>> fine = torus(n_vertices=2000)
+    >>> coarse = decimate(fine, 500)
+    >>> coarse.mesh, bool(np.all(coarse.mesh.vertices == fine.vertices[coarse.to_fine]))
+    (Mesh('torus': 500 vertices, 1000 faces, 0 boundary loops, 1 components), True)
+    """
+    if n_vertices < 3:
+        raise ValueError(f"n_vertices={n_vertices} is too few, a surface has at least 3")
+    if n_vertices >= mesh.n_vertices:
+        unchanged = np.arange(mesh.n_vertices)
+        return Decimation(mesh, unchanged, unchanged.copy())
+    from partwhole.mesh.cpu.collapse import collapse
+
+    border = np.zeros(mesh.n_vertices, bool)
+    border[mesh.boundary_vertices] = True
+    frozen = _not_manifold(mesh) | (border & keep_border)
+    low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
+    size = float((high - low).max())
+    in_box = (mesh.vertices - low) / (size if size > 0 else 1.0)
+    faces = collapse(in_box, mesh.faces, frozen, border, _border_corners(mesh), n_vertices)
+    to_fine = np.unique(faces)
+    result = Mesh(mesh.vertices[to_fine], np.searchsorted(to_fine, faces), name=mesh.name)
+    return Decimation(result, to_fine, _nearest(mesh, to_fine))
+
+
+def _not_manifold(mesh: Mesh) -> Bool[np.ndarray, "n"]:
+    fixed = mesh._fans_per_vertex > 1
+    fixed[mesh.edges[mesh.faces_per_edge > 2]] = True
+    return fixed
+
+
+def _border_corners(mesh: Mesh) -> Int[np.ndarray, "b 3"]:
+    """Border edges, each with the opposite corner of its face."""
+    face, corner = np.nonzero(mesh.faces_per_edge[mesh.opposite_edges] == 1)
+    return np.stack([mesh.faces[face, (corner + shift) % 3] for shift in (1, 2, 0)], axis=1)
+
+
+def _nearest(mesh: Mesh, to_fine: Int[np.ndarray, "coarse"]) -> Int[np.ndarray, "fine"]:
+    from scipy.sparse import csgraph
+    from scipy.spatial import cKDTree
+
+    distance, _, origin = csgraph.dijkstra(edge_graph(mesh), indices=to_fine, min_only=True, return_predecessors=True)
+    alone = ~np.isfinite(distance)
+    if alone.any():
+        # vertices without faces have no edges to follow
+        origin[alone] = to_fine[cKDTree(mesh.vertices[to_fine]).query(mesh.vertices[alone])[1]]
+    return np.searchsorted(to_fine, origin)
