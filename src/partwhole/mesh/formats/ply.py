@@ -1,0 +1,260 @@
+"""PLY, text and binary: reading the rows that a header describes (`ply_header`), and writing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int, UInt8
+
+from partwhole.mesh.formats.common import (
+    Contents,
+    FormatError,
+    Row,
+    content_rows,
+    counted,
+    parse_floats,
+    parse_ints,
+)
+from partwhole.mesh.formats.ply_header import Element, Header, Property, read_header
+
+_LIST_NAMES = ("vertex_indices", "vertex_index")
+
+
+@dataclass(frozen=True)
+class _Body:
+    vertices: Float[np.ndarray, "n 3"]
+    corners: Int[np.ndarray, "c"]
+    sizes: Int[np.ndarray, "m"]
+    places: dict[str, Sequence[int] | Int[np.ndarray, "_"]]
+
+
+def decode(data: bytes) -> Contents:
+    """Vertices and polygons; every other property and element is passed over, but must be there."""
+    header = read_header(data)
+    vertex, face = header.element("vertex"), header.element("face")
+    for axis in "xyz":
+        found = vertex.find(axis)
+        if found is None or found.is_list:
+            raise FormatError(f"line {vertex.line}: element vertex has no property {axis}, or it is a list")
+    corner_list = next((p for name in _LIST_NAMES if (p := face.find(name)) is not None), None)
+    if corner_list is None or not corner_list.is_list or np.dtype(corner_list.kind).kind == "f":
+        raise FormatError(f"line {face.line}: element face needs a list of whole numbers called vertex_indices")
+    body = _text_body(data, header, corner_list) if header.byte_order == "" else _binary_body(data, header, corner_list)
+    unit = "line" if header.byte_order == "" else "byte"
+    return Contents(
+        body.vertices,
+        body.corners,
+        body.sizes,
+        vertex_place=lambda i: f"{unit} {body.places['vertex'][i]}",
+        face_place=lambda i: f"{unit} {body.places['face'][i]}",
+    )
+
+
+def encode(
+    vertices: Float[np.ndarray, "n 3"],
+    faces: Int[np.ndarray, "m 3"],
+    colors: UInt8[np.ndarray, "n 3"] | None,
+    *,
+    ascii: bool,
+) -> bytes:
+    """Binary little endian with float64 coordinates, or text with the shortest decimals that read back the same."""
+    head = ["ply", f"format {'ascii' if ascii else 'binary_little_endian'} 1.0", f"element vertex {len(vertices)}"]
+    head += [f"property double {axis}" for axis in "xyz"]
+    head += [f"property uchar {color}" for color in ("red", "green", "blue") if colors is not None]
+    head += [f"element face {len(faces)}", "property list uchar int vertex_indices", "end_header", ""]
+    start = "\n".join(head).encode()
+    if ascii:
+        if colors is None:
+            body = map("%r %r %r".__mod__, map(tuple, vertices.tolist()))
+        else:
+            body = map("%r %r %r %d %d %d".__mod__, zip(*vertices.T.tolist(), *colors.T.tolist(), strict=True))
+        rows = [*body, *map("3 %d %d %d".__mod__, map(tuple, faces.tolist())), ""]
+        return start + "\n".join(rows).encode()
+    points = np.zeros(len(vertices), [("xyz", "<f8", 3), *([("rgb", "u1", 3)] if colors is not None else [])])
+    points["xyz"] = vertices
+    if colors is not None:
+        points["rgb"] = colors
+    triangles = np.zeros(len(faces), [("size", "u1"), ("corners", "<i4", 3)])
+    triangles["size"], triangles["corners"] = 3, faces
+    return start + points.tobytes() + triangles.tobytes()
+
+
+# --- text
+
+
+def _text_body(data: bytes, header: Header, corner_list: Property) -> _Body:
+    rows, lines = content_rows(data[header.length :], comment=None)
+    lines = [line + header.n_lines for line in lines]
+    wanted = sum(element.count for element in header.elements)
+    if len(rows) < wanted:
+        last = lines[-1] if lines else header.n_lines
+        raise FormatError(f"line {last}: the file ends after {counted(len(rows), 'row')}, the header says {wanted}")
+    if len(rows) > wanted:
+        raise FormatError(f"line {lines[wanted]}: {counted(len(rows) - wanted, 'row')} more than the header says")
+    places: dict[str, Sequence[int] | Int[np.ndarray, "_"]] = {}
+    start = 0
+    for element in header.elements:
+        own, own_lines = rows[start : start + element.count], lines[start : start + element.count]
+        places[element.name] = own_lines
+        start += element.count
+        if element.name == "vertex":
+            vertices = _text_vertices(element, own, own_lines)
+        elif element.name == "face":
+            corners, sizes = _text_lists(element, own, own_lines, corner_list)
+    return _Body(vertices, corners, sizes, places)
+
+
+def _text_vertices(element: Element, rows: list[Row], lines: Sequence[int]) -> Float[np.ndarray, "n 3"]:
+    positions = [[p.name for p in element.properties].index(axis) for axis in "xyz"]
+    if any(p.is_list for p in element.properties):
+        return np.stack([_text_lists(element, rows, lines, element.properties[p])[0] for p in positions], axis=1)
+    width = len(element.properties)
+    wrong = next((i for i, row in enumerate(rows) if len(row) != width), None)
+    if wrong is not None:
+        raise FormatError(
+            f"line {lines[wrong]}: vertex {wrong} has {counted(len(rows[wrong]), 'value')}, the header says {width}"
+        )
+    return parse_floats(rows, lines).reshape(-1, width)[:, positions]
+
+
+def _text_lists(
+    element: Element, rows: list[Row], lines: Sequence[int], wanted: Property
+) -> tuple[np.ndarray, Int[np.ndarray, "m"]]:
+    """The values of one property, row after row, and how many each row has; the rows may hold other lists too."""
+    picked: list[Row] = []
+    rest: list[Row] = []
+    if len(element.properties) == 1 and all(row[0] == b"3" and len(row) == 4 for row in rows):
+        picked = [row[1:] for row in rows]
+    else:
+        for number, (row, line) in enumerate(zip(rows, lines, strict=True)):
+            at = 0
+            for p in element.properties:
+                length = 1
+                if p.is_list:
+                    if not row[at : at + 1] or not row[at].isdigit() or len(row[at]) > 9:
+                        raise FormatError(f"line {line}: {element.name} {number} does not say how long its {p.name} is")
+                    length = int(row[at])
+                    at += 1
+                if at + length > len(row):
+                    raise FormatError(
+                        f"line {line}: {element.name} {number} ends within {p.name}, after {counted(len(row), 'value')}"
+                    )
+                (picked if p is wanted else rest).append(row[at : at + length])
+                at += length
+            if at != len(row):
+                raise FormatError(
+                    f"line {line}: {element.name} {number} has {counted(len(row), 'value')}, the header says {at}"
+                )
+    if rest:
+        parse_floats(rest, np.repeat(lines, len(element.properties) - 1).tolist())
+    sizes = np.fromiter(map(len, picked), np.int64, len(picked))
+    return (parse_ints if wanted.is_list else parse_floats)(picked, lines), sizes
+
+
+# --- binary
+
+
+def _binary_body(data: bytes, header: Header, corner_list: Property) -> _Body:
+    at = header.length
+    places: dict[str, Sequence[int] | Int[np.ndarray, "_"]] = {}
+    for element in header.elements:
+        starts = _row_starts(data, at, element, header.byte_order)
+        places[element.name] = starts
+        if element.name == "vertex":
+            vertices = np.stack(
+                [_gather(data, starts, element, p, header.byte_order)[0] for p in map(element.find, "xyz") if p],
+                axis=1,
+            ).astype(np.float64)
+        elif element.name == "face":
+            corners, sizes = _gather(data, starts, element, corner_list, header.byte_order)
+        at = int(starts[-1])
+    if data[at:].strip():
+        raise FormatError(f"byte {at}: {counted(len(data) - at, 'byte')} more than the header says")
+    return _Body(vertices, corners.astype(np.int64), sizes, places)
+
+
+def _row_starts(data: bytes, at: int, element: Element, byte_order: str) -> Int[np.ndarray, "_"]:
+    """Byte at which each row begins, and the byte after the last one."""
+    count, smallest = element.count, element.smallest_row
+    if count * smallest > len(data) - at:
+        raise FormatError(
+            f"byte {at}: {counted(count, element.name + ' row')} take at least {count * smallest} bytes, "
+            f"the file has {len(data) - at} more"
+        )
+    lists = [p for p in element.properties if p.is_list]
+    if not lists or count == 0:
+        return at + smallest * np.arange(count + 1)
+    # the usual case, all rows as long as the first, is checked at once
+    width = _row_end(data, at, element, byte_order, 0) - at
+    if count * width <= len(data) - at:
+        starts = at + width * np.arange(count + 1)
+        if all(
+            len(set(_list_lengths(data, starts[:-1] + offset, p, byte_order).tolist())) == 1
+            for p, offset in _first_row_offsets(data, at, element, byte_order)
+        ):
+            return starts
+    starts = np.empty(count + 1, np.int64)
+    starts[0] = here = at
+    for row in range(count):
+        starts[row + 1] = here = _row_end(data, here, element, byte_order, row)
+    return starts
+
+
+def _row_end(data: bytes, at: int, element: Element, byte_order: str, row: int) -> int:
+    for p in element.properties:
+        if not p.is_list:
+            at += p.item_size
+            continue
+        at, before = at + p.count_size, at
+        if at <= len(data):
+            length = p.length_at(data, before, byte_order)
+            if length < 0:
+                raise FormatError(f"byte {before}: {element.name} {row} has a list of length {length}")
+            at += length * p.item_size
+        if at > len(data):
+            raise FormatError(f"byte {before}: the file ends within {p.name} of {element.name} {row}")
+    if at > len(data):
+        raise FormatError(f"byte {len(data)}: the file ends within {element.name} {row}")
+    return at
+
+
+def _first_row_offsets(data: bytes, at: int, element: Element, byte_order: str) -> list[tuple[Property, int]]:
+    """The lists of the element, and how far from the start of the first row each begins."""
+    found, here = [], at
+    for p in element.properties:
+        if p.is_list:
+            found.append((p, here - at))
+            here += p.count_size + p.length_at(data, here, byte_order) * p.item_size
+        else:
+            here += p.item_size
+    return found
+
+
+def _list_lengths(data: bytes, offsets: Int[np.ndarray, "k"], p: Property, byte_order: str) -> Int[np.ndarray, "k"]:
+    return _values(data, offsets, byte_order + p.count_kind).astype(np.int64)
+
+
+def _gather(
+    data: bytes, starts: Int[np.ndarray, "_"], element: Element, wanted: Property, byte_order: str
+) -> tuple[np.ndarray, Int[np.ndarray, "m"]]:
+    """The values of one property, row after row, and how many each row has."""
+    at = starts[:-1].copy()
+    for p in element.properties:
+        sizes = np.ones_like(at)
+        if p.is_list:
+            sizes = _list_lengths(data, at, p, byte_order)
+            at += p.count_size
+        if p is wanted:
+            within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+            return _values(data, np.repeat(at, sizes) + within * p.item_size, byte_order + p.kind), sizes
+        at += sizes * p.item_size
+    raise AssertionError(f"{wanted.name} is a property of {element.name}")
+
+
+def _values(data: bytes, offsets: Int[np.ndarray, "k"], kind: str) -> np.ndarray:
+    """Values of one type at any byte offsets."""
+    dtype = np.dtype(kind)
+    raw = np.frombuffer(data, np.uint8)
+    return raw[offsets[:, None] + np.arange(dtype.itemsize)].view(dtype).reshape(-1)
