@@ -45,7 +45,7 @@ unit: .venv/.ready-to-test  ## unit and property tests, doctests; real data too 
 	@$(BIN)/pytest --numprocesses $(WORKERS) --doctest-modules tests src
 
 examples: .venv/.ready-to-test  ## run every example as a plain script
-	@set -e; for script in examples/*.py; do \
+	@set -e; for script in examples/plot_*.py; do \
 		echo "$$script"; MPLBACKEND=agg $(BIN)/python -W error $$script > /dev/null; done
 
 docs: .venv/.ready-to-test  ## build the documentation into docs/_build/html
