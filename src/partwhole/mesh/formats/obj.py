@@ -7,62 +7,48 @@ import re
 import numpy as np
 from jaxtyping import Float, Int, UInt8
 
-from partwhole.mesh.formats.common import (
-    Contents,
-    FormatError,
-    Row,
-    content_rows,
-    counted,
-    parse_floats,
-    parse_ints,
-    shown,
-)
+from partwhole.mesh.formats.common import Contents, FormatError, counted, shown
+from partwhole.mesh.formats.words import Words, split_words
 
 # what a surface can do without
-_PASSED_OVER = frozenset(
-    b"vt vn vp g o s l p mg mtllib usemtl maplib usemap bevel c_interp d_interp lod shadow_obj trace_obj".split()
-)
-_FREE_FORM = frozenset(b"cstype deg bmat step curv curv2 surf parm trim hole scrv sp end con ctech stech".split())
+_PASSED_OVER = b"vt vn vp g o s l p mg mtllib usemtl maplib usemap bevel c_interp d_interp lod shadow_obj trace_obj"
+_FREE_FORM = b"cstype deg bmat step parm trim hole scrv sp end con ctech stech"
+_VERTEX, _FACE, _OTHER, _CURVED, _UNKNOWN = range(5)
+_ROLES = {
+    b"v": _VERTEX,
+    b"f": _FACE,
+    **dict.fromkeys((_PASSED_OVER + b" " + _FREE_FORM).split(), _OTHER),
+    **dict.fromkeys((b"curv", b"curv2", b"surf"), _CURVED),
+}
 _CORNER = re.compile(rb"[+-]?\d+(/([+-]?\d*)(/([+-]?\d+)?)?)?")
 
 
 def decode(data: bytes) -> Contents:
     """Vertices and polygons; texture coordinates, normals, groups, materials, lines and points are passed over."""
-    rows, lines = content_rows(data)
+    # a backslash ends a line that goes on in the next; its break is put after the joined line, to keep the count
     if b"\\" in data:
-        rows, lines = _joined(rows, lines)
-    vertex_rows: list[Row] = []
-    vertex_lines: list[int] = []
-    face_rows: list[Row] = []
-    face_lines: list[int] = []
-    vertices_before: list[int] = []
-    free_form = 0
-    for row, line in zip(rows, lines, strict=True):
-        keyword = row[0]
-        if keyword == b"v":
-            vertex_rows.append(row[1:])
-            vertex_lines.append(line)
-        elif keyword == b"f":
-            face_rows.append(row[1:])
-            face_lines.append(line)
-            vertices_before.append(len(vertex_rows))
-        elif keyword in _FREE_FORM:
-            free_form += keyword in (b"curv", b"curv2", b"surf")
-        elif keyword not in _PASSED_OVER:
-            raise FormatError(f"line {line}: {shown(keyword)} is no keyword of OBJ")
-    sizes = np.fromiter(map(len, face_rows), np.int64, len(face_rows))
-    corners = parse_ints(_without_attributes(face_rows, face_lines), face_lines)
-    backwards = corners < 0
-    corners = corners - 1 + backwards * (1 + np.repeat(np.array(vertices_before, np.int64), sizes))
+        data = re.sub(rb"(?:[^\r\n]*\\[ \t]*\r?\n)+[^\r\n]*", _joined, data)
+    rows = split_words(data)
+    role = np.fromiter((_ROLES.get(word, _UNKNOWN) for word in rows.first()), np.int64, len(rows))
+    unknown = np.flatnonzero(role == _UNKNOWN)
+    if len(unknown):
+        at = int(unknown[0])
+        raise FormatError(f"line {rows.lines[at]}: {shown(rows.row(at)[0])} is no keyword of OBJ")
+    points, polygons = rows.rows(role == _VERTEX).columns(1), rows.rows(role == _FACE).columns(1)
+    sizes = polygons.widths
+    numbers = _without_attributes(polygons).ints()
+    vertices_before = np.cumsum(role == _VERTEX)[role == _FACE]
+    corners = np.where(numbers < 0, numbers + np.repeat(vertices_before, sizes), numbers - 1)
+    curved = int((role == _CURVED).sum())
     return Contents(
-        _coordinates(vertex_rows, vertex_lines),
+        _coordinates(points),
         corners,
         sizes,
-        vertex_place=lambda i: f"line {vertex_lines[i]}",
-        face_place=lambda i: f"line {face_lines[i]}",
+        vertex_place=lambda i: f"line {points.lines[i]}",
+        face_place=lambda i: f"line {polygons.lines[i]}",
         first_number=1,
-        notes=(f"{counted(free_form, 'free-form curve or surface', 'free-form curves and surfaces')} left out",)
-        if free_form
+        notes=(f"{counted(curved, 'free-form curve or surface', 'free-form curves and surfaces')} left out",)
+        if curved
         else (),
     )
 
@@ -79,37 +65,31 @@ def encode(
     return "\n".join([*body, *map("f %d %d %d".__mod__, map(tuple, (faces + 1).tolist())), ""]).encode()
 
 
-def _joined(rows: list[Row], lines: list[int]) -> tuple[list[Row], list[int]]:
-    """A backslash at the end of a line says that the next one belongs to it."""
-    joined: list[Row] = []
-    numbers: list[int] = []
-    open_end = False
-    for row, line in zip(rows, lines, strict=True):
-        if not open_end:
-            joined.append([])
-            numbers.append(line)
-        open_end = row[-1].endswith(b"\\")
-        joined[-1] += [*row[:-1], *row[-1].rstrip(b"\\").split()] if open_end else row
-    kept = [i for i, row in enumerate(joined) if row]
-    return [joined[i] for i in kept], [numbers[i] for i in kept]
+def _joined(match: re.Match[bytes]) -> bytes:
+    parts = match[0].splitlines()
+    return b" ".join(part.rstrip().removesuffix(b"\\") for part in parts) + b"\n" * (len(parts) - 1)
 
 
-def _coordinates(rows: list[Row], lines: list[int]) -> Float[np.ndarray, "n 3"]:
+def _coordinates(rows: Words) -> Float[np.ndarray, "n 3"]:
     """x y z, which a weight, a colour or both may follow."""
-    wrong = next((i for i, row in enumerate(rows) if len(row) not in (3, 4, 6, 7)), None)
-    if wrong is not None:
-        raise FormatError(f"line {lines[wrong]}: a vertex has 3 coordinates, got {counted(len(rows[wrong]), 'value')}")
-    if any(len(row) > 3 for row in rows):
-        parse_floats([row[3:] for row in rows], lines)
-    return parse_floats([row[:3] for row in rows], lines).reshape(-1, 3)
+    wrong = np.flatnonzero(~np.isin(rows.widths, (3, 4, 6, 7)))
+    if len(wrong):
+        found = counted(int(rows.widths[wrong[0]]), "value")
+        raise FormatError(f"line {rows.lines[wrong[0]]}: a vertex has 3 coordinates, got {found}")
+    if (rows.widths > 3).any():
+        rows.columns(3).floats()
+        rows = rows.columns(0, 3)
+    return rows.floats().reshape(-1, 3)
 
 
-def _without_attributes(rows: list[Row], lines: list[int]) -> list[Row]:
+def _without_attributes(rows: Words) -> Words:
     """`12/7/3` becomes `12`."""
-    if not any(b"/" in token for row in rows for token in row):
+    if not any(b"/" in word for word in rows.words):
         return rows
-    for row, line in zip(rows, lines, strict=True):
-        for token in row:
-            if not _CORNER.fullmatch(token):
-                raise FormatError(f"line {line}: {shown(token)} is not a corner of the form 1, 1/2, 1//3 or 1/2/3")
-    return [[token.partition(b"/")[0] for token in row] for row in rows]
+    wrong = next((i for i, word in enumerate(rows.words) if not _CORNER.fullmatch(word)), None)
+    if wrong is not None:
+        row = int(np.searchsorted(rows.begin, wrong, side="right")) - 1
+        raise FormatError(
+            f"line {rows.lines[row]}: {shown(rows.words[wrong])} is not a corner of the form 1, 1/2, 1//3 or 1/2/3"
+        )
+    return Words([word.partition(b"/")[0] for word in rows.words], rows.begin, rows.lines)

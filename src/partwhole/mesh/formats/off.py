@@ -7,56 +7,39 @@ import re
 import numpy as np
 from jaxtyping import Float, Int, UInt8
 
-from partwhole.mesh.formats.common import (
-    Contents,
-    FormatError,
-    Row,
-    check_widths,
-    content_rows,
-    counted,
-    parse_count,
-    parse_floats,
-    parse_ints,
-    shown,
-)
+from partwhole.mesh.formats.common import Contents, FormatError, counted, shown
+from partwhole.mesh.formats.words import Words, check_widths, parse_count, split_words
 
 _KEYWORD = re.compile(rb"(ST)?(C)?(N)?(4)?(n)?OFF(\d*)")
 
 
 def decode(data: bytes) -> Contents:
     """Vertices and polygons of OFF, COFF, NOFF and STOFF text; colours, normals and textures are passed over."""
-    rows, lines = content_rows(data)
-    keyword = _KEYWORD.fullmatch(rows[0][0]) if rows else None
+    rows = split_words(data)
+    first = rows.row(0) if len(rows) else []
+    keyword = _KEYWORD.fullmatch(first[0]) if first else None
     if keyword is None:
-        raise FormatError(f"line {lines[0] if lines else 1}: an OFF file begins with the word OFF")
-    if keyword[4] or keyword[5] or rows[0][1:2] == [b"BINARY"]:
-        kind = b" ".join(rows[0][:2])
-        raise FormatError(f"line {lines[0]}: {shown(kind)} files are not supported; write 3-D text OFF")
-    n_vertices, n_faces, start = _counts(rows, lines, keyword[6])
-    found = len(rows) - start
+        raise FormatError(f"line {rows.lines[0] if len(rows) else 1}: an OFF file begins with the word OFF")
+    if keyword[4] or keyword[5] or first[1:2] == [b"BINARY"]:
+        kind = shown(b" ".join(first[:2]))
+        raise FormatError(f"line {rows.lines[0]}: {kind} files are not supported; write 3-D text OFF")
+    n_vertices, n_faces, start = _counts(rows, keyword[6])
+    said = f"the header says {counted(n_vertices, 'vertex', 'vertices')} and {counted(n_faces, 'face')}"
+    found, end = len(rows) - start, start + n_vertices + n_faces
     if found < n_vertices + n_faces:
-        raise FormatError(
-            f"line {lines[-1]}: the file ends after {counted(found, 'row')}, the header says "
-            f"{n_vertices} vertices and {n_faces} faces"
-        )
-    if found > n_vertices + n_faces:
-        raise FormatError(
-            f"line {lines[start + n_vertices + n_faces]}: {counted(found - n_vertices - n_faces, 'row')} too many, "
-            f"the header says {n_vertices} vertices and {n_faces} faces"
-        )
-    split = start + n_vertices
-    vertex_rows, vertex_lines = rows[start:split], lines[start:split]
+        raise FormatError(f"line {rows.lines[-1]}: the file ends after {counted(found, 'row')}, {said}")
+    if len(rows) > end:
+        raise FormatError(f"line {rows.lines[end]}: {counted(len(rows) - end, 'row')} too many, {said}")
+    points, polygons = rows.block(start, start + n_vertices), rows.block(start + n_vertices, end)
     extra = (3 if keyword[3] else 0) + (2 if keyword[1] else 0)
-    check_widths(vertex_rows, vertex_lines, [3 + extra + c for c in ((3, 4) if keyword[2] else (0,))], "the vertex")
-    values = parse_floats(vertex_rows, vertex_lines)
-    width = len(vertex_rows[0]) if vertex_rows else 3
-    corners, sizes = _polygons(rows[split:], lines[split:])
+    width = check_widths(points, [3 + extra + c for c in ((3, 4) if keyword[2] else (0,))], "the vertex")
+    corners, sizes = _polygons(polygons)
     return Contents(
-        values.reshape(-1, width)[:, :3],
+        points.floats().reshape(-1, width)[:, :3],
         corners,
         sizes,
-        vertex_place=lambda i: f"line {lines[start + i]}",
-        face_place=lambda i: f"line {lines[split + i]}",
+        vertex_place=lambda i: f"line {points.lines[i]}",
+        face_place=lambda i: f"line {polygons.lines[i]}",
     )
 
 
@@ -69,41 +52,39 @@ def encode(
     else:
         joined = zip(*vertices.T.tolist(), *colors.T.tolist(), strict=True)
         body = map("%r %r %r %d %d %d 255".__mod__, joined)
-    head = [f"{'OFF' if colors is None else 'COFF'}", f"{len(vertices)} {len(faces)} 0"]
+    head = ["OFF" if colors is None else "COFF", f"{len(vertices)} {len(faces)} 0"]
     return "\n".join([*head, *body, *map("3 %d %d %d".__mod__, map(tuple, faces.tolist())), ""]).encode()
 
 
-def _counts(rows: list[Row], lines: list[int], glued: bytes) -> tuple[int, int, int]:
+def _counts(rows: Words, glued: bytes) -> tuple[int, int, int]:
     """Number of vertices, number of faces, and the row after; some writers glue them to the keyword, `OFF8 6 0`."""
-    words = [glued] * bool(glued) + rows[0][1:]
+    words = [glued] * bool(glued) + rows.row(0)[1:]
     row = 0
     if not words:
         row = 1
         if len(rows) == 1:
-            raise FormatError(f"line {lines[0]}: the file ends before the numbers of vertices and faces")
-        words = rows[1]
+            raise FormatError(f"line {rows.lines[0]}: the file ends before the numbers of vertices and faces")
+        words = rows.row(1)
+    line = int(rows.lines[row])
     if len(words) not in (2, 3):
-        raise FormatError(
-            f"line {lines[row]}: expected the numbers of vertices, faces and edges, got {len(words)} words"
-        )
+        raise FormatError(f"line {line}: expected the numbers of vertices, faces and edges, got {len(words)} words")
     n_vertices, n_faces, *_ = (
-        parse_count(word, lines[row], what) for word, what in zip(words, ("vertices", "faces", "edges"), strict=False)
+        parse_count(word, line, what) for word, what in zip(words, ("vertices", "faces", "edges"), strict=False)
     )
     return n_vertices, n_faces, row + 1
 
 
-def _polygons(rows: list[Row], lines: list[int]) -> tuple[Int[np.ndarray, "_"], Int[np.ndarray, "_"]]:
-    sizes = parse_ints([row[:1] for row in rows], lines)
-    spare = np.fromiter(map(len, rows), np.int64, len(rows)) - 1 - sizes
+def _polygons(rows: Words) -> tuple[Int[np.ndarray, "_"], Int[np.ndarray, "_"]]:
+    sizes = rows.columns(0, 1).ints()
+    spare = rows.widths - 1 - sizes
     # after the corners a face may carry a colour: one number of a map, or three or four parts
     bad = np.flatnonzero((sizes < 0) | ~np.isin(spare, (0, 1, 3, 4)))
     if len(bad):
-        row = rows[bad[0]]
+        at = int(bad[0])
         raise FormatError(
-            f"line {lines[bad[0]]}: face {bad[0]} says it has {counted(int(sizes[bad[0]]), 'corner')}, "
-            f"and {counted(len(row) - 1, 'value')} follow"
+            f"line {rows.lines[at]}: face {at} says it has {counted(int(sizes[at]), 'corner')}, "
+            f"and {counted(int(rows.widths[at]) - 1, 'value')} follow"
         )
     if spare.any():
-        parse_floats([row[1 + size :] for row, size in zip(rows, sizes.tolist(), strict=True)], lines)
-    corners = parse_ints([row[1 : 1 + size] for row, size in zip(rows, sizes.tolist(), strict=True)], lines)
-    return corners, sizes
+        rows.columns(1 + sizes).floats()
+    return rows.columns(1, 1 + sizes).ints(), sizes

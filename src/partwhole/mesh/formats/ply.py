@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int, UInt8
 
-from partwhole.mesh.formats.common import (
-    Contents,
-    FormatError,
-    Row,
-    content_rows,
-    counted,
-    parse_floats,
-    parse_ints,
-)
+from partwhole.mesh.formats.common import Contents, FormatError, counted
 from partwhole.mesh.formats.ply_header import Element, Header, Property, read_header
+from partwhole.mesh.formats.words import Words, split_words
 
 _LIST_NAMES = ("vertex_indices", "vertex_index")
 
@@ -27,7 +19,7 @@ class _Body:
     vertices: Float[np.ndarray, "n 3"]
     corners: Int[np.ndarray, "c"]
     sizes: Int[np.ndarray, "m"]
-    places: dict[str, Sequence[int] | Int[np.ndarray, "_"]]
+    places: dict[str, Int[np.ndarray, "_"]]
 
 
 def decode(data: bytes) -> Contents:
@@ -85,72 +77,66 @@ def encode(
 
 
 def _text_body(data: bytes, header: Header, corner_list: Property) -> _Body:
-    rows, lines = content_rows(data[header.length :], comment=None)
-    lines = [line + header.n_lines for line in lines]
+    rows = split_words(data[header.length :], comment=None, first_line=header.n_lines + 1)
     wanted = sum(element.count for element in header.elements)
     if len(rows) < wanted:
-        last = lines[-1] if lines else header.n_lines
+        last = rows.lines[-1] if len(rows) else header.n_lines
         raise FormatError(f"line {last}: the file ends after {counted(len(rows), 'row')}, the header says {wanted}")
     if len(rows) > wanted:
-        raise FormatError(f"line {lines[wanted]}: {counted(len(rows) - wanted, 'row')} more than the header says")
-    places: dict[str, Sequence[int] | Int[np.ndarray, "_"]] = {}
+        raise FormatError(f"line {rows.lines[wanted]}: {counted(len(rows) - wanted, 'row')} more than the header says")
+    places: dict[str, Int[np.ndarray, "_"]] = {}
     start = 0
     for element in header.elements:
-        own, own_lines = rows[start : start + element.count], lines[start : start + element.count]
-        places[element.name] = own_lines
+        own = rows.block(start, start + element.count)
         start += element.count
+        places[element.name] = own.lines
         if element.name == "vertex":
-            vertices = _text_vertices(element, own, own_lines)
+            columns = [_text_column(element, own, p)[0].floats() for p in map(element.find, "xyz") if p]
+            vertices = np.stack(columns, axis=1)
         elif element.name == "face":
-            corners, sizes = _text_lists(element, own, own_lines, corner_list)
+            polygons, sizes = _text_column(element, own, corner_list)
+            corners = polygons.ints()
+        else:
+            _text_column(element, own, None)
     return _Body(vertices, corners, sizes, places)
 
 
-def _text_vertices(element: Element, rows: list[Row], lines: Sequence[int]) -> Float[np.ndarray, "n 3"]:
-    positions = [[p.name for p in element.properties].index(axis) for axis in "xyz"]
-    if any(p.is_list for p in element.properties):
-        return np.stack([_text_lists(element, rows, lines, element.properties[p])[0] for p in positions], axis=1)
-    width = len(element.properties)
-    wrong = next((i for i, row in enumerate(rows) if len(row) != width), None)
-    if wrong is not None:
+def _text_column(element: Element, rows: Words, wanted: Property | None) -> tuple[Words, Int[np.ndarray, "m"]]:
+    """The words of one property, and how many each row has; all rows are checked to be as long as they say."""
+    widths = rows.widths
+    at = np.zeros(len(rows), np.int64)
+    found, found_sizes = rows, widths
+    for p in element.properties:
+        sizes = np.ones_like(at)
+        if p.is_list:
+            _check_room(element, rows, at + 1, p)
+            sizes = rows.columns(at, at + 1).ints()
+            negative = np.flatnonzero(sizes < 0)
+            if len(negative):
+                row = int(negative[0])
+                raise FormatError(f"line {rows.lines[row]}: {element.name} {row} has a list of length {sizes[row]}")
+            at = at + 1
+        _check_room(element, rows, at + sizes, p)
+        if p is wanted:
+            found, found_sizes = rows.columns(at, at + sizes), sizes
+        at = at + sizes
+    spare = np.flatnonzero(at != widths)
+    if len(spare):
+        row = int(spare[0])
         raise FormatError(
-            f"line {lines[wrong]}: vertex {wrong} has {counted(len(rows[wrong]), 'value')}, the header says {width}"
+            f"line {rows.lines[row]}: {element.name} {row} has {counted(int(widths[row]), 'value')}, expected {at[row]}"
         )
-    return parse_floats(rows, lines).reshape(-1, width)[:, positions]
+    return found, found_sizes
 
 
-def _text_lists(
-    element: Element, rows: list[Row], lines: Sequence[int], wanted: Property
-) -> tuple[np.ndarray, Int[np.ndarray, "m"]]:
-    """The values of one property, row after row, and how many each row has; the rows may hold other lists too."""
-    picked: list[Row] = []
-    rest: list[Row] = []
-    if len(element.properties) == 1 and all(row[0] == b"3" and len(row) == 4 for row in rows):
-        picked = [row[1:] for row in rows]
-    else:
-        for number, (row, line) in enumerate(zip(rows, lines, strict=True)):
-            at = 0
-            for p in element.properties:
-                length = 1
-                if p.is_list:
-                    if not row[at : at + 1] or not row[at].isdigit() or len(row[at]) > 9:
-                        raise FormatError(f"line {line}: {element.name} {number} does not say how long its {p.name} is")
-                    length = int(row[at])
-                    at += 1
-                if at + length > len(row):
-                    raise FormatError(
-                        f"line {line}: {element.name} {number} ends within {p.name}, after {counted(len(row), 'value')}"
-                    )
-                (picked if p is wanted else rest).append(row[at : at + length])
-                at += length
-            if at != len(row):
-                raise FormatError(
-                    f"line {line}: {element.name} {number} has {counted(len(row), 'value')}, the header says {at}"
-                )
-    if rest:
-        parse_floats(rest, np.repeat(lines, len(element.properties) - 1).tolist())
-    sizes = np.fromiter(map(len, picked), np.int64, len(picked))
-    return (parse_ints if wanted.is_list else parse_floats)(picked, lines), sizes
+def _check_room(element: Element, rows: Words, end: Int[np.ndarray, "m"], p: Property) -> None:
+    short = np.flatnonzero(end > rows.widths)
+    if len(short):
+        row = int(short[0])
+        raise FormatError(
+            f"line {rows.lines[row]}: {element.name} {row} ends before its {p.name} does, "
+            f"after {counted(int(rows.widths[row]), 'value')}"
+        )
 
 
 # --- binary
@@ -158,7 +144,7 @@ def _text_lists(
 
 def _binary_body(data: bytes, header: Header, corner_list: Property) -> _Body:
     at = header.length
-    places: dict[str, Sequence[int] | Int[np.ndarray, "_"]] = {}
+    places: dict[str, Int[np.ndarray, "_"]] = {}
     for element in header.elements:
         starts = _row_starts(data, at, element, header.byte_order)
         places[element.name] = starts

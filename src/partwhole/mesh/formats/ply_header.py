@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partwhole.mesh.formats.common import FormatError, parse_count, shown
+from partwhole.mesh.formats.common import FormatError, shown
+from partwhole.mesh.formats.words import parse_count
 
 _KINDS = {
     **dict.fromkeys(("char", "int8"), "i1"),

@@ -8,12 +8,16 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole.mesh.formats.common import Contents, FormatError, content_rows, counted, parse_floats, shown
+from partwhole.mesh.formats.common import Contents, FormatError, counted, shown
+from partwhole.mesh.formats.words import check_widths, split_words
 from partwhole.mesh.repair import coincident_points
 
 _TRIANGLE = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attributes", "<u2")])
 _HEAD = 84
-_CYCLE = (b"facet", b"outer", b"vertex", b"vertex", b"vertex", b"endloop", b"endfacet")
+_NAMES = (b"solid", b"endsolid", b"facet", b"outer", b"vertex", b"endloop", b"endfacet")
+_ROLES = {name: number for number, name in enumerate(_NAMES)}
+_SOLID, _END, _FACET, _OUTER, _VERTEX, _END_LOOP, _END_FACET = range(7)
+_CYCLE = np.array([_FACET, _OUTER, _VERTEX, _VERTEX, _VERTEX, _END_LOOP, _END_FACET])
 
 
 def decode(data: bytes) -> Contents:
@@ -55,43 +59,32 @@ def _decode_binary(data: bytes) -> Contents:
 
 
 def _decode_text(data: bytes) -> Contents:
-    rows, lines = content_rows(data, comment=None)
-    keywords = [row[0].lower() for row in rows]
-    triangle_lines: list[int] = []
-    corner_rows = []
-    corner_lines = []
-    at = 0
-    while at < len(rows):
-        if keywords[at] != b"solid":
-            raise FormatError(f"line {lines[at]}: expected 'solid', got {shown(rows[at][0])}")
-        at += 1
-        while keywords[at : at + 1] == [b"facet"]:
-            found = tuple(keywords[at : at + 7])
-            if found != _CYCLE:
-                _complain(rows, lines, at, found)
-            triangle_lines.append(lines[at])
-            for row in range(at + 2, at + 5):
-                corner_rows.append(rows[row][1:])
-                corner_lines.append(lines[row])
-            at += 7
-        if keywords[at : at + 1] != [b"endsolid"]:
-            _complain(rows, lines, at, tuple(keywords[at : at + 1]), expected=(b"endsolid",))
-        at += 1
-    wrong = next((i for i, row in enumerate(corner_rows) if len(row) != 3), None)
-    if wrong is not None:
-        raise FormatError(f"line {corner_lines[wrong]}: a vertex has 3 coordinates, got {len(corner_rows[wrong])}")
-    points = parse_floats(corner_rows, corner_lines).reshape(-1, 3)
-    return _joined(points, lambda face: f"line {triangle_lines[face]}")
-
-
-def _complain(
-    rows: list[list[bytes]], lines: list[int], at: int, found: tuple[bytes, ...], expected: tuple[bytes, ...] = _CYCLE
-) -> None:
-    for step, word in enumerate(expected):
-        if step == len(found):
-            raise FormatError(f"line {lines[-1]}: the file ends where {word.decode()!r} should follow")
-        if found[step] != word:
-            raise FormatError(f"line {lines[at + step]}: expected {word.decode()!r}, got {shown(rows[at + step][0])}")
+    rows = split_words(data, comment=None)
+    role = np.fromiter((_ROLES.get(word.lower(), -1) for word in rows.first()), np.int64, len(rows))
+    # what must stand on each row: solid, then seven rows a triangle, then endsolid, and perhaps all that again
+    is_frame = (role == _SOLID) | (role == _END)
+    frame = np.flatnonzero(is_frame)
+    expected = np.where(np.arange(len(frame)) % 2, _END, _SOLID)
+    since_frame = np.arange(len(rows)) - np.maximum.accumulate(np.where(is_frame, np.arange(len(rows)), 0)) - 1
+    wanted = _CYCLE[since_frame % 7]
+    wanted[frame] = expected
+    within = np.cumsum(is_frame) % 2 == 1
+    wanted[~is_frame & ~within] = _SOLID
+    # a frame may only close after whole triangles
+    cut = frame[1:][(since_frame[frame[1:] - 1] + 1) % 7 != 0]
+    wanted[cut] = _CYCLE[(since_frame[cut - 1] + 1) % 7]
+    bad = np.flatnonzero(role != wanted)
+    if len(bad):
+        at = int(bad[0])
+        raise FormatError(
+            f"line {rows.lines[at]}: expected {_NAMES[wanted[at]].decode()!r}, got {shown(rows.row(at)[0])}"
+        )
+    if len(frame) % 2:
+        raise FormatError(f"line {rows.lines[-1]}: the file ends before 'endsolid'")
+    corners = rows.rows(role == _VERTEX)
+    check_widths(corners, [4], "the line of a vertex")
+    facets = rows.lines[role == _FACET]
+    return _joined(corners.columns(1).floats().reshape(-1, 3), lambda face: f"line {facets[face]}")
 
 
 def _joined(points: Float[np.ndarray, "k 3"], place: Callable[[int], str]) -> Contents:
