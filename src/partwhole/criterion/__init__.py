@@ -1,6 +1,16 @@
 """Which distances on a part can be trusted."""
 
 from partwhole.criterion.result import Criterion
+from partwhole.criterion.study import Consistency, Summary, consistency, summarise
 from partwhole.criterion.thresholds import boundary_criterion, same_loop_criterion, wormhole_criterion
 
-__all__ = ["Criterion", "boundary_criterion", "same_loop_criterion", "wormhole_criterion"]
+__all__ = [
+    "Consistency",
+    "Criterion",
+    "Summary",
+    "boundary_criterion",
+    "consistency",
+    "same_loop_criterion",
+    "summarise",
+    "wormhole_criterion",
+]

@@ -26,7 +26,7 @@ class GivenDistances:
     @classmethod
     def check(cls, mesh: Mesh, D: ArrayLike, rows: ArrayLike | None, from_boundary: ArrayLike | None) -> GivenDistances:
         n, b = mesh.n_vertices, len(mesh.boundary_vertices)
-        distances = _checked_distances("D", D)
+        distances = checked_distances("D", D)
         chosen = None if rows is None else _checked_rows(rows, n)
         all_pairs = distances.shape == (n, n) and (chosen is None or from_boundary is None or len(chosen) != n)
         if not all_pairs:
@@ -42,7 +42,7 @@ class GivenDistances:
         if from_boundary is None:
             boundary_rows = distances[mesh.boundary_vertices]
         else:
-            boundary_rows = _checked_distances("from_boundary", from_boundary)
+            boundary_rows = checked_distances("from_boundary", from_boundary)
             if boundary_rows.shape != (b, n) or boundary_rows.dtype != distances.dtype:
                 raise ValueError(
                     f"from_boundary must have shape {(b, n)} (rows in the order of mesh.boundary_vertices) and the "
@@ -53,7 +53,7 @@ class GivenDistances:
         return cls(distances, boundary_rows, chosen)
 
 
-def _checked_distances(name: str, given: ArrayLike) -> Float[np.ndarray, "_ n"]:
+def checked_distances(name: str, given: ArrayLike) -> Float[np.ndarray, "_ n"]:
     array = np.asarray(given)
     if array.dtype not in (np.float32, np.float64) or array.ndim != 2:
         raise ValueError(
