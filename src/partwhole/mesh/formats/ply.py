@@ -90,6 +90,8 @@ def _text_body(data: bytes, header: Header, corner_list: Property) -> _Body:
         own = rows.block(start, start + element.count)
         start += element.count
         places[element.name] = own.lines
+        if len(element.properties) > (3 if element.name == "vertex" else 1):
+            own.floats()  # what is passed over must be numbers too
         if element.name == "vertex":
             columns = [_text_column(element, own, p)[0].floats() for p in map(element.find, "xyz") if p]
             vertices = np.stack(columns, axis=1)
