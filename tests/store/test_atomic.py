@@ -42,9 +42,14 @@ def test_old_file_stays_until_the_new_one_is_whole(tmp_path):
 def test_nothing_is_left_after_an_exception(tmp_path, error):
     target = tmp_path / "a.bin"
     target.write_bytes(b"old")
-    with pytest.raises(error), atomic_write(target) as file:
-        file.write(b"half")
-        raise error
+
+    def interrupted() -> None:
+        with atomic_write(target) as file:
+            file.write(b"half")
+            raise error
+
+    with pytest.raises(error):
+        interrupted()
     assert target.read_bytes() == b"old"
     assert names(tmp_path) == ["a.bin"]
 

@@ -34,7 +34,7 @@ def shown(token: bytes) -> str:
     """A token of the file as it can stand in a one-line message."""
     text = token.decode("ascii", "backslashreplace")
     text = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
-    return repr(text if len(text) <= 40 else text[:37] + "...")
+    return f"'{text if len(text) <= 40 else text[:37] + '...'}'"
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
