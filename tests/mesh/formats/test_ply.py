@@ -57,7 +57,8 @@ class TestPly:
             PLY_TEXT.replace("vertex_indices", "vertex_index"),
             PLY_TEXT.rstrip(),
             PLY_TEXT.replace("float", "float64").replace("uchar int", "uint8 uint32"),
-            PLY_TEXT.replace("element face", "property uchar red\nelement face").replace("0 0\n0 1 0\n", "0 0 1\n0 1 0 1\n")
+            PLY_TEXT.replace("element face", "property uchar red\nelement face")
+            .replace("0 0\n0 1 0\n", "0 0 1\n0 1 0 1\n")
             .replace("header\n0 0 0\n", "header\n0 0 0 9\n").replace("0 0 1\n3", "0 0 1 7\n3"),
             PLY_TEXT.replace("end_header", "property int material\nend_header").replace("2 1\n", "2 1 5\n")
             .replace("0 1 3\n", "0 1 3 5\n").replace("1 2 3\n", "1 2 3 5\n").replace("2 0 3\n", "2 0 3 5\n"),
