@@ -1,0 +1,285 @@
+"""`geodesic_distances`: distances along a surface, by three methods, on the processor or on a CUDA device."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy.typing import ArrayLike, DTypeLike
+from scipy import sparse
+
+from partwhole.geodesics.bundles import bundles_of
+from partwhole.geodesics.metrics import Metric
+from partwhole.geodesics.stencils import Stencil, front_stencil, graph_stencil
+from partwhole.mesh import Mesh
+from partwhole.store.atomic import atomic_path
+
+if TYPE_CHECKING:
+    import torch
+
+Method = Literal["fast_marching", "dijkstra", "exact"]
+Progress = bool | Callable[[int, int], None]
+
+# a step must shorten a distance by this much, relatively, to count: above the rounding noise, far below the method's error
+TOLERANCE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-10}
+
+
+def geodesic_distances(
+    mesh: Mesh,
+    sources: ArrayLike | None = None,
+    *,
+    method: Method = "fast_marching",
+    dtype: DTypeLike = np.float64,
+    device: Literal["cpu", "cuda"] = "cpu",
+    metric: Metric | None = None,
+    progress: Progress = False,
+    out: str | Path | None = None,
+    threads: int | None = None,
+) -> Float[np.ndarray, "r n"] | torch.Tensor:
+    """D[i, j]: the length of the shortest way from sources[i] to vertex j along the surface.
+
+    Parameters
+    ----------
+    mesh : the surface
+    sources : vertex numbers, one row each; None for all pairs, which gives a symmetric matrix
+    method : what "shortest" means on a mesh
+
+        - ``"dijkstra"``: along edges. Never below the true distance; about 5 % above it, on fine meshes too.
+        - ``"fast_marching"``: fronts across triangles, point sources unfolded into each triangle's plane. About 0.25 %
+          off on average; it can fall below the true distance.
+        - ``"exact"``: shortest ways across the faces, to rounding. Slow.
+    dtype : float32 or float64
+    device : ``"cuda"`` computes on a CUDA device and returns a torch tensor there; all methods but ``"exact"``
+    metric : a Riemannian metric on the surface (see `partwhole.geodesics.metrics`); default that of the embedding space
+    progress : True for a progress bar, or a function called with (rows done, rows in all)
+    out : path of a ``.npy`` file to fill block by block, for matrices that do not fit in memory; it appears only when it is
+        complete, and is returned as a read-only memory map
+    threads : default as many as the process may use
+
+    Returns
+    -------
+    (len(sources), n) distances, inf where there is no way. With ``sources=None`` the matrix is symmetric: fast marching
+    has a direction, so the mean of both directions is taken; chosen rows are not averaged.
+
+    Examples
+    --------
+    >>> square = Mesh([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], [[0, 1, 2], [0, 2, 3]])
+    >>> geodesic_distances(square, [1], method="dijkstra").tolist()
+    [[1.0, 0.0, 1.0, 2.0]]
+    >>> geodesic_distances(square, [1], method="exact").round(3).tolist()
+    [[1.0, 0.0, 1.0, 1.414]]
+    """
+    rows = _checked_sources(sources, mesh)
+    dtype = np.dtype(dtype)
+    if dtype not in TOLERANCE:
+        raise ValueError(f"dtype must be float32 or float64, got {dtype}")
+    if method not in ("fast_marching", "dijkstra", "exact"):
+        raise ValueError(f"method must be 'fast_marching', 'dijkstra' or 'exact', got {method!r}")
+    if metric is not None and len(metric.edge_lengths) != len(mesh.edges):
+        raise ValueError(
+            f"metric has {len(metric.edge_lengths)} edge lengths, {mesh.name} has {len(mesh.edges)} edges; "
+            "make the metric from this mesh"
+        )
+    lengths = mesh.edge_lengths if metric is None else metric.edge_lengths
+    if device == "cuda":
+        return _on_cuda(mesh, rows, sources is None, method, dtype, lengths, out)
+    if device != "cpu":
+        raise ValueError(f"device must be 'cpu' or 'cuda', got {device!r}")
+    shape = (len(rows), mesh.n_vertices)
+    if out is None:
+        matrix = np.empty(shape, dtype)
+        _fill(matrix, mesh, rows, sources is None, method, lengths, progress, threads)
+        return matrix
+    with atomic_path(out) as unfinished:
+        mapped = np.lib.format.open_memmap(unfinished, mode="w+", dtype=dtype, shape=shape)
+        _fill(mapped, mesh, rows, sources is None, method, lengths, progress, threads)
+        mapped.flush()
+        del mapped
+    return np.load(out, mmap_mode="r")
+
+
+def _checked_sources(sources: ArrayLike | None, mesh: Mesh) -> Int[np.ndarray, "r"]:
+    if sources is None:
+        return np.arange(mesh.n_vertices)
+    rows = np.asarray(sources)
+    if rows.ndim != 1 or len(rows) == 0 or not np.issubdtype(rows.dtype, np.integer):
+        raise ValueError(f"sources must be a list of vertex numbers, got shape {rows.shape} of {rows.dtype}")
+    if rows.min() < 0 or rows.max() >= mesh.n_vertices:
+        worst = rows.min() if rows.min() < 0 else rows.max()
+        raise ValueError(f"sources: there is no vertex {worst}, {mesh.name} has vertices 0 to {mesh.n_vertices - 1}")
+    return rows.astype(np.int64)
+
+
+def stencil_for(mesh: Mesh, method: Method, lengths: Float[np.ndarray, "e"]) -> Stencil:
+    return graph_stencil(mesh, lengths) if method == "dijkstra" else front_stencil(mesh, lengths)
+
+
+def _unit_lengths(lengths: Float[np.ndarray, "e"]) -> tuple[Float[np.ndarray, "e"], float]:
+    """Lengths with mean 1, so that no square over- or underflows in single precision, and the factor to undo it."""
+    mean = float(lengths.mean())
+    return (lengths / mean, mean) if mean > 0 else (lengths, 1.0)
+
+
+def _fill(
+    matrix: Float[np.ndarray, "r n"],
+    mesh: Mesh,
+    rows: Int[np.ndarray, "r"],
+    all_pairs: bool,
+    method: Method,
+    lengths: Float[np.ndarray, "e"],
+    progress: Progress,
+    threads: int | None,
+) -> None:
+    """Compute the rows into `matrix`, bundle by bundle, in threads (the kernels release the interpreter's lock)."""
+    lengths, unit = _unit_lengths(lengths)
+    graph = sparse.csr_matrix((lengths, (mesh.edges[:, 0], mesh.edges[:, 1])), shape=(mesh.n_vertices,) * 2)
+    if method == "exact":
+        work = _exact_bundles(mesh, rows, lengths)
+        size = 4
+    else:
+        from partwhole.geodesics.cpu.lanes import LANES
+
+        work = _relaxed_bundles(mesh, rows, method, lengths, matrix.dtype)
+        size = LANES
+
+    def one(bundle: Int[np.ndarray, "k"]) -> int:
+        block = work(rows[bundle])
+        block *= block.dtype.type(unit)
+        matrix[bundle] = block
+        return len(bundle)
+
+    with _reporting(progress, len(rows), method) as report:
+        done = 0
+        for count in _in_threads(one, bundles_of(graph, rows, size), threads):
+            done += count
+            report(done)
+    if all_pairs:
+        symmetrise(matrix, mean=method == "fast_marching")
+
+
+def _relaxed_bundles(
+    mesh: Mesh, rows: Int[np.ndarray, "r"], method: Method, lengths: Float[np.ndarray, "e"], dtype: np.dtype
+) -> Callable[[Int[np.ndarray, "k"]], Float[np.ndarray, "k n"]]:
+    from partwhole.geodesics.cpu.relaxation import bundle_rows
+
+    edges = graph_stencil(mesh, lengths)
+    steps = stencil_for(mesh, method, lengths)
+    x, y, base = steps.triangle_shape.T
+    shape = np.stack([x, y, base, base / 2, 0.5 / base], axis=1).astype(dtype)
+    limits = np.array([0, np.inf, 1 - TOLERANCE[dtype]], dtype)
+    segment_length = steps.segment_length.astype(dtype)
+
+    def work(sources: Int[np.ndarray, "k"]) -> Float[np.ndarray, "k n"]:
+        block = np.empty((len(sources), mesh.n_vertices), dtype)
+        bundle_rows(
+            sources,
+            edges.segment_start,
+            edges.segment_from,
+            edges.segment_length,
+            steps.segment_start,
+            steps.segment_from,
+            segment_length,
+            steps.triangle_start,
+            steps.triangle_from,
+            shape,
+            limits,
+            block,
+        )
+        return block
+
+    return work
+
+
+def _exact_bundles(
+    mesh: Mesh, rows: Int[np.ndarray, "r"], lengths: Float[np.ndarray, "e"]
+) -> Callable[[Int[np.ndarray, "k"]], Float[np.ndarray, "k n"]]:
+    from partwhole.geodesics.cpu.exact import exact_distances, exact_topology
+
+    topology = exact_topology(mesh.n_vertices, mesh.faces, mesh.opposite_edges, lengths)
+
+    def work(sources: Int[np.ndarray, "k"]) -> Float[np.ndarray, "k n"]:
+        block = np.empty((len(sources), mesh.n_vertices))
+        exact_distances(topology, sources, block)
+        return block
+
+    return work
+
+
+def _in_threads(work: Callable[[Any], int], tasks: Iterable[Any], threads: int | None) -> Iterator[int]:
+    """Results as they come; at most a few tasks wait at a time, and an interruption drops those not begun."""
+    count = (
+        threads or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else threads or os.cpu_count() or 1
+    )
+    pool = ThreadPoolExecutor(max_workers=count)
+    running: set[Future[int]] = set()
+    try:
+        for task in tasks:
+            running.add(pool.submit(work, task))
+            if len(running) >= 2 * count:
+                finished, running = wait(running, return_when=FIRST_COMPLETED)
+                yield from (future.result() for future in finished)
+        while running:
+            finished, running = wait(running, return_when=FIRST_COMPLETED)
+            yield from (future.result() for future in finished)
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def available_cores() -> int:
+    """Number of cores the process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def symmetrise(matrix: Float[np.ndarray, "n n"], *, mean: bool, block: int = 512) -> None:
+    """Replace d(i, j) and d(j, i) by their mean, or by the smaller of the two, in place, block by block."""
+    for i in range(0, len(matrix), block):
+        for j in range(i, len(matrix), block):
+            one, other = matrix[i : i + block, j : j + block], matrix[j : j + block, i : i + block].T
+            both = (one + other) / 2 if mean else np.minimum(one, other)
+            matrix[i : i + block, j : j + block] = both
+            matrix[j : j + block, i : i + block] = both.T
+
+
+@contextmanager
+def _reporting(progress: Progress, total: int, method: str) -> Iterator[Callable[[int], None]]:
+    if callable(progress):
+        yield lambda done: progress(done, total)
+    elif progress:
+        from rich.progress import Progress as Bar
+
+        with Bar() as bar:
+            task = bar.add_task(f"{method} distances", total=total)
+            yield lambda done: bar.update(task, completed=done)
+    else:
+        yield lambda done: None
+
+
+def _on_cuda(
+    mesh: Mesh,
+    rows: Int[np.ndarray, "r"],
+    all_pairs: bool,
+    method: Method,
+    dtype: np.dtype,
+    lengths: Float[np.ndarray, "e"],
+    out: str | Path | None,
+) -> torch.Tensor:
+    if method == "exact":
+        raise ValueError("method='exact' runs on the processor only; use device='cpu', or another method")
+    if out is not None:
+        raise ValueError("out= writes from the processor; with device='cuda' save the returned tensor instead")
+    from partwhole.geodesics.cuda.relaxation import relaxed_rows
+
+    lengths, unit = _unit_lengths(lengths)
+    graph = sparse.csr_matrix((lengths, (mesh.edges[:, 0], mesh.edges[:, 1])), shape=(mesh.n_vertices,) * 2)
+    order = np.concatenate(bundles_of(graph, rows, 128))
+    distances = relaxed_rows(stencil_for(mesh, method, lengths), rows, order, dtype, 1 - TOLERANCE[dtype])
+    distances *= unit
+    if not all_pairs:
+        return distances
+    return (distances + distances.T) / 2 if method == "fast_marching" else distances.minimum(distances.T)

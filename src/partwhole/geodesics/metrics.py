@@ -1,0 +1,113 @@
+"""Riemannian metrics on a surface, given as edge lengths, with the lower bound that the wormhole criterion needs.
+
+A metric M measures a tangent vector e as √(eᵀ M e). The surface's own metric is M = I. The criterion compares ways outside
+the part, of which only their straight length is known, with ways inside it, measured with M: it needs a number c with
+√(eᵀ M e) ≥ c |e| everywhere, √C_M, the square root of the smallest eigenvalue of M over the surface.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import ArrayLike
+
+from partwhole.mesh import Mesh
+
+
+@dataclass(frozen=True)
+class Metric:
+    """Edge lengths under a metric, and `lower_bound` = √C_M, to be passed to a criterion as `metric_bound`.
+
+    The bound is taken over the surface at hand. For a criterion on a part it must hold on the missing region too, which
+    nobody has seen: that is the caller's to know (for a metric that is uniform, or bounded below by construction, it does).
+    """
+
+    edge_lengths: Float[np.ndarray, "e"]
+    lower_bound: float
+    name: str
+
+    def __post_init__(self) -> None:
+        if not np.isfinite(self.edge_lengths).all() or (self.edge_lengths < 0).any():
+            raise ValueError(f"metric {self.name!r}: edge lengths must be finite and not negative")
+
+
+def metric_at_vertices(mesh: Mesh, values: ArrayLike, *, name: str = "per vertex") -> Metric:
+    """|uv| under M = (√(eᵀ M_u e) + √(eᵀ M_v e)) / 2, e = v − u, for a scalar (M = value · I) or a 3×3 matrix per vertex.
+
+    >>> square = Mesh([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], [[0, 1, 2], [0, 2, 3]])
+    >>> metric = metric_at_vertices(square, [1, 9, 9, 1])
+    >>> metric.edge_lengths.round(2).tolist(), metric.lower_bound
+    ([2.0, 2.83, 1.0, 3.0, 2.0], 1.0)
+    """
+    tensors = _checked(values, mesh.n_vertices, "vertex")
+    along = mesh.vertices[mesh.edges[:, 1]] - mesh.vertices[mesh.edges[:, 0]]
+    at_start, at_end = (_measure(tensors[mesh.edges[:, end]], along) for end in (0, 1))
+    used = np.unique(mesh.faces)
+    return Metric((at_start + at_end) / 2, _lower_bound(tensors[used], mesh.vertex_normals[used]), name)
+
+
+def metric_on_faces(mesh: Mesh, values: ArrayLike, *, name: str = "per face") -> Metric:
+    """|uv| under M = the mean, over the faces at the edge, of √(eᵀ M_f e), for a scalar or a 3×3 matrix per face."""
+    tensors = _checked(values, mesh.n_faces, "face")
+    along = mesh.vertices[mesh.edges[:, 1]] - mesh.vertices[mesh.edges[:, 0]]
+    edge = mesh.opposite_edges.reshape(-1)
+    measured = _measure(np.repeat(tensors, 3, axis=0), along[edge])
+    lengths = np.bincount(edge, weights=measured, minlength=len(mesh.edges)) / mesh.faces_per_edge
+    return Metric(lengths, _lower_bound(tensors, mesh.face_normals), name)
+
+
+def uniform_metric(mesh: Mesh, scale: float) -> Metric:
+    """M = scale² · I: every length times `scale`."""
+    if not scale > 0:
+        raise ValueError(f"scale must be positive, got {scale}")
+    return Metric(mesh.edge_lengths * scale, float(scale), f"uniform scale {scale:g}")
+
+
+def scale_invariant_metric(mesh: Mesh, *, regulariser: float = 1e-2) -> Metric:
+    """M = √(K² + ε²) · I, K the Gaussian curvature: lengths no longer change when the surface is scaled.
+
+    K is the angle defect divided by the vertex area, smoothed once over the neighbours; ε = `regulariser` times 4π/area, the
+    mean curvature of a sphere of that area, keeps flat regions from vanishing and is the metric's lower bound.
+    """
+    if not regulariser > 0:
+        raise ValueError(f"regulariser must be positive, got {regulariser}")
+    if mesh.area == 0:
+        raise ValueError(f"{mesh.name} has area 0; its curvature is not defined")
+    defect, area = mesh.angle_defects.copy(), mesh.vertex_areas.copy()
+    defect[mesh.boundary_vertices] = 0  # the turning of the border is not Gaussian curvature
+    for total in (defect, area):
+        np.add.at(total, mesh.edges, total[mesh.edges[:, ::-1]])
+    curvature = np.divide(defect, area, out=np.zeros_like(defect), where=area > 0)
+    floor = regulariser * 4 * np.pi / mesh.area
+    return metric_at_vertices(mesh, np.hypot(curvature, floor), name="scale-invariant")
+
+
+def _checked(values: ArrayLike, count: int, what: str) -> Float[np.ndarray, "k 3 3"]:
+    array = np.asarray(values, dtype=float)
+    if array.shape == (count,):
+        array = array[:, None, None] * np.eye(3)
+    if array.shape != (count, 3, 3):
+        raise ValueError(f"values must have shape ({count},) or ({count}, 3, 3), one per {what}, got {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"values must be finite; {int((~np.isfinite(array)).sum())} are not")
+    if not np.allclose(array, array.transpose(0, 2, 1), rtol=1e-9, atol=0):
+        raise ValueError(f"values must be symmetric matrices, one per {what}; use (M + M.transpose(0, 2, 1)) / 2")
+    return array
+
+
+def _measure(tensors: Float[np.ndarray, "k 3 3"], vectors: Float[np.ndarray, "k 3"]) -> Float[np.ndarray, "k"]:
+    squared = np.einsum("ki,kij,kj->k", vectors, tensors, vectors)
+    if (squared < 0).any():
+        raise ValueError(f"metric is not positive: eᵀ M e = {squared.min():.3g} along an edge")
+    return np.sqrt(squared)
+
+
+def _lower_bound(tensors: Float[np.ndarray, "k 3 3"], normals: Float[np.ndarray, "k 3"]) -> float:
+    """√ of the smallest eigenvalue of the matrices restricted to the tangent planes."""
+    # lift the normal direction out of the way: its eigenvalue becomes larger than any tangential one
+    lift = np.abs(tensors).sum(axis=(1, 2)) + 1
+    keep = np.eye(3) - normals[:, :, None] * normals[:, None, :]
+    tangential = keep @ tensors @ keep + lift[:, None, None] * normals[:, :, None] * normals[:, None, :]
+    return float(np.sqrt(max(np.linalg.eigvalsh(tangential)[:, 0].min(), 0.0)))
