@@ -1,5 +1,10 @@
 """Surfaces: reading, repairing, measuring, sampling and simplifying triangle meshes."""
 
+from partwhole.mesh.decimation import Decimation, decimate
+from partwhole.mesh.io import read_mesh, write_mesh
+from partwhole.mesh.remeshing import remesh
+from partwhole.mesh.repair import Repair, repair
+from partwhole.mesh.sampling import farthest_points
 from partwhole.mesh.surface import Mesh
 
-__all__ = ["Mesh"]
+__all__ = ["Decimation", "Mesh", "Repair", "decimate", "farthest_points", "read_mesh", "remesh", "repair", "write_mesh"]
