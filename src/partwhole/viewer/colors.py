@@ -11,7 +11,7 @@ Color = str | Sequence[float]
 
 SURFACE = "#c9ced6"  # a surface about which nothing is said
 NOT_GUARANTEED = "#d3d5d8"
-GUARANTEED = {"boundary": "#e0a13a", "wormhole": "#3f8fd2", "same_loop": "#3aa27e"}
+GUARANTEED = {"boundary": "#e0a13a", "wormhole": "#3f8fd2", "same-loop": "#3aa27e"}
 BORDER = "#22252b"
 CHOSEN = "#d7263d"
 PATH = "#6b2fa0"

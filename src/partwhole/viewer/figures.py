@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool, Float, Num, UInt8
 
+from partwhole.criterion.result import Criterion
 from partwhole.mesh import Mesh
 from partwhole.store.atomic import atomic_write
 from partwhole.viewer.camera import Axis, Camera, picture_extent
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+TITLES = {
+    "boundary": "Boundary criterion $C_T$",
+    "wormhole": "Wormhole criterion $C_W$",
+    "same-loop": "Same-loop criterion $C_L$",
+}
 _INCH = 240  # pixels of a panel to an inch of the figure, so that text has the same size in every figure
 
 
@@ -44,6 +50,14 @@ class Region:
     margin: Float[np.ndarray, "n"] | None = None
     note: str | None = None
     color: Color = GUARANTEED["wormhole"]
+
+    @classmethod
+    def of(cls, criterion: Criterion, vertex: int, *, title: str | None = None) -> Region:
+        """The pairs of `vertex` in a criterion, which must have a row for it."""
+        row = row_of(criterion, vertex)
+        with np.errstate(invalid="ignore"):  # both are infinite between components of a closed surface
+            margin = criterion.threshold[row] - criterion.distances[row]
+        return cls(title or TITLES[criterion.kind], criterion.mask[row], margin, color=GUARANTEED[criterion.kind])
 
 
 def trust_figure(
@@ -154,6 +168,16 @@ def shares_figure(
     if title:
         axes.set_title(title, fontsize=11, loc="left", pad=18 if consistent is not None else 8)
     return _saved(figure, path)
+
+
+def row_of(criterion: Criterion, vertex: int) -> int:
+    """The row of a criterion that belongs to a vertex."""
+    if criterion.rows is None:
+        return vertex
+    found = np.flatnonzero(criterion.rows == vertex)
+    if not len(found):
+        raise ValueError(f"vertex {vertex} is not among the {len(criterion.rows)} rows of the criterion")
+    return int(found[0])
 
 
 def _check_vertex(mesh: Mesh, vertex: int) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from jaxtyping import Bool, Float
 
 from partwhole.mesh import Mesh
 from partwhole.viewer.camera import Axis, Camera, Projection, picture_extent
+
+_ELEVATIONS = (12.0, 40.0, -20.0)
 
 
 def guess_up(mesh: Mesh) -> Axis:
@@ -51,12 +51,10 @@ def visible_vertices(
     return (1 / corners[:, 2] <= depth_there + tolerance) & (facing > 0), np.maximum(facing, 0)
 
 
-def automatic_camera(
-    mesh: Mesh, *, vertex: int | None = None, up: Axis | None = None, elevation: float = 12.0
-) -> Camera:
-    """The view, out of sixteen around the vertical axis, that shows most of the surface, its borders, and `vertex`."""
-    base = Camera(elevation=elevation, up=up or guess_up(mesh))
-    cameras = [replace(base, azimuth=float(azimuth)) for azimuth in np.arange(16) * 22.5]
+def automatic_camera(mesh: Mesh, *, vertex: int | None = None, up: Axis | None = None) -> Camera:
+    """The view, out of sixteen around the vertical axis at three heights, that shows most: surface, border, vertex."""
+    axis = up or guess_up(mesh)
+    cameras = [Camera(azimuth, elevation, axis) for elevation in _ELEVATIONS for azimuth in np.arange(16) * 22.5]
     extents = np.array([np.prod(picture_extent(mesh, camera)) for camera in cameras])
     on_border = np.zeros(mesh.n_vertices)
     on_border[mesh.boundary_vertices] = 1 / max(len(mesh.boundary_vertices), 1)
@@ -67,6 +65,8 @@ def automatic_camera(
         # a broad side is worth more than a full view of the borders, and less than seeing the chosen vertex
         score = 1.5 * extent + 2.5 * (seen * facing * area).sum() + 0.7 * (seen * on_border).sum()
         if vertex is not None and seen[vertex]:
-            score += 1 + 0.3 * facing[vertex]
+            score += 1 + min(facing[vertex], 0.6)
+        if camera.elevation != _ELEVATIONS[0]:
+            score -= 0.4  # only if there is something to see from there
         scores.append(round(float(score), 6))  # rounded, so that the choice is the same on every machine
     return cameras[int(np.argmax(scores))]

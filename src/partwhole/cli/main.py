@@ -1,0 +1,122 @@
+"""`partwhole`, the program: commands, and how errors end it.
+
+Exit codes: 0 done; 2 bad input, with one line on stderr; 130 interrupted; 1 a fault of this library.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import Annotated
+
+import typer
+from typer.main import get_command
+
+from partwhole._version import __version__
+from partwhole.cli.demo import demo
+from partwhole.cli.mask import mask
+from partwhole.cli.reproduce import reproduce
+
+_INTERRUPTED = 130
+
+app = typer.Typer(
+    name="partwhole",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",  # joins the lines of a paragraph
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Example: partwhole demo",
+)
+app.command(epilog="Example: partwhole mask scan.ply --method dijkstra --output scan-trust")(mask)
+app.command(epilog="Example: partwhole demo --output demo-out --vertices 2000 --seed 3")(demo)
+app.add_typer(reproduce, name="reproduce")
+
+
+def _print_version(wanted: bool) -> bool:
+    if wanted:
+        typer.echo(f"partwhole {__version__}")
+        raise typer.Exit()
+    return wanted
+
+
+@app.callback()
+def partwhole(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error; works in any place.")] = False,
+) -> None:
+    """Know which distances on a part of a surface can be trusted.
+
+    A scan with holes is a part of a surface; a hole makes detours, so distances on it may be wrong. The criteria prove
+    which ones are right.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program and return its exit code; arguments are those of the command line unless given."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in given
+    # wherever it stands: it is remembered when a command has just failed, and added at its end
+    given = [word for word in given if word != "--debug"]
+    try:
+        with _termination_unwinds():
+            # a command returns nothing; what comes back is the code of typer.Exit, as after --version
+            code = get_command(app).main(args=given, prog_name="partwhole", standalone_mode=False) or 0
+            if code == _INTERRUPTED:  # what newer releases of Typer make of an interruption
+                raise KeyboardInterrupt
+            return code
+    except (KeyboardInterrupt, typer.Abort):
+        _complain("interrupted; nothing half-written was left behind", debug=False)
+        return _INTERRUPTED
+    except (ValueError, OSError) as error:
+        _complain(_described(error), debug=debug)
+        return 2
+    except MemoryError as error:
+        _complain(f"not enough memory ({error or 'no more is said'}); use --rows with a smaller number", debug=debug)
+        return 2
+    except Exception as error:
+        # errors in the arguments, known by what they can do: their class lies elsewhere in other releases of Typer
+        if hasattr(error, "format_message"):
+            _complain(error.format_message(), debug=debug)
+            return 2
+        _complain(f"a fault of partwhole, {type(error).__name__}: {error}; please report it with --debug", debug=debug)
+        return 1
+
+
+@contextmanager
+def _termination_unwinds() -> Iterator[None]:
+    """While it lasts, a request to terminate ends the program as an exit does, so that temporary files are removed."""
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    try:
+        before = signal.signal(signal.SIGTERM, leave)
+    except ValueError:  # not the main thread, which alone may do this
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _described(error: ValueError | OSError) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)
+
+
+def _complain(message: str, *, debug: bool) -> None:
+    if debug:
+        traceback.print_exc()
+    print(f"error: {' '.join(message.split())}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

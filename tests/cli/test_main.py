@@ -1,0 +1,132 @@
+"""The program as a whole: how it starts, how it ends, and one voice for all commands."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from partwhole._version import __version__
+from partwhole.cli import main as program
+from partwhole.cli.main import main
+
+COMMANDS = [["mask"], ["demo"], ["reproduce"], ["reproduce", "consistent-pairs"]]
+
+
+def one_error(capsys: pytest.CaptureFixture[str]) -> str:
+    """The only line on stderr, nothing being on stdout."""
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.endswith("\n")
+    assert err.count("\n") == 1
+    assert err.startswith("error: ")
+    return err.removeprefix("error: ").strip()
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"partwhole {__version__}\n"
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_has_help_with_an_example(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*command, "--help"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "Usage: partwhole " + " ".join(command) in out
+    assert "Example: partwhole " + " ".join(command) in out
+
+
+def test_without_arguments_there_is_help() -> None:
+    done = subprocess.run([sys.executable, "-m", "partwhole.cli.main"], capture_output=True, text=True)
+    assert "mask" in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_help_needs_no_heavy_library() -> None:
+    code = (
+        "import sys; from partwhole.cli.main import main; main(['--help']);"
+        "print([m for m in ('numba', 'matplotlib', 'torch') if m in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["msk"], "No such command 'msk'. Did you mean 'mask'?"),
+        (["reproduce", "consistent-pears"], "Did you mean 'consistent-pairs'?"),
+        (["mask"], "MESH"),
+        (["mask", "a.off", "--method", "magic"], "--method"),
+        (["mask", "a.off", "--rows", "0"], "--rows"),
+        (["demo", "--vertices", "many"], "--vertices"),
+        (["demo", "--verteces", "300"], "--verteces"),
+    ],
+)
+def test_a_mistake_in_the_arguments_is_one_line(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    assert message in one_error(capsys)
+
+
+class _Command:
+    """Stands for the commands, and ends as it is told."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def main(self, **_: object) -> int:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (ValueError("bad\n  input"), 2, "bad input"),
+        (PermissionError(13, "Permission denied", "/no"), 2, "/no: Permission denied"),
+        (OSError(28, "No space left on device"), 2, "No space left on device"),
+        (MemoryError(), 2, "not enough memory"),
+        (MemoryError("Unable to allocate 9 TiB"), 2, "Unable to allocate 9 TiB"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (ZeroDivisionError("oh"), 1, "a fault of partwhole, ZeroDivisionError: oh"),
+    ],
+)
+def test_errors_become_one_line_and_an_exit_code(
+    error: BaseException,
+    code: int,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(program, "get_command", lambda app: _Command(error))
+    assert main(["demo"]) == code
+    assert message in one_error(capsys)
+
+
+def test_debug_shows_the_traceback_wherever_it_stands(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["--debug", "mask", "gone.off"], ["mask", "gone.off", "--debug"]):
+        assert main(arguments) == 2
+        err = capsys.readouterr().err
+        assert "Traceback" in err
+        assert err.splitlines()[-1] == "error: gone.off does not exist"
+    assert main(["mask", "gone.off"]) == 2
+    assert one_error(capsys) == "gone.off does not exist"
+
+
+def test_termination_removes_temporary_files_and_handlers_are_put_back() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as leaving, program._termination_unwinds():
+        signal.raise_signal(signal.SIGTERM)
+    assert leaving.value.code == 128 + signal.SIGTERM
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_reader_that_leaves_gets_no_traceback() -> None:
+    code = "import sys; from partwhole.cli.main import main; sys.exit(main(['mask', '--help']))"
+    shell = f'"{sys.executable}" -c "{code}" | head -n 1; echo ${{PIPESTATUS[0]}}'
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True)
+    assert done.stdout.split()[-1] in "01"
+    assert done.stderr == ""
