@@ -16,6 +16,6 @@ def figures_of_block(block: tuple[str, str, int], block_vars: dict[str, Any], ga
         if isinstance(value, Figure) and id(value) not in shown and name != "_":
             shown.add(id(value))
             path = next(block_vars["image_path_iterator"])
-            value.savefig(path)
+            value.savefig(path, dpi=160)
             paths.append(path)
     return figure_rst(paths, gallery_conf["src_dir"])

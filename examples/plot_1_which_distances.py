@@ -11,10 +11,11 @@ The library makes the body, and the holes.
 import numpy as np
 
 import partwhole as pw
+from partwhole.viewer.colors import GUARANTEED
 from partwhole.viewer.figures import Region, heat_figure, shares_figure, trust_figure
 
-whole = pw.datasets.make_body("biped", n_vertices=2500, seed=2)
-cut = pw.datasets.random_cuts(whole, "holes", seed=4)
+whole = pw.datasets.make_body("biped", 2500, seed=2).pose(seed=1, strength=0.6)
+cut = pw.datasets.random_cuts(whole, "pfaust-h", seed=2)
 part = cut.part
 print(part)
 
@@ -23,24 +24,26 @@ print(part)
 # The same-loop criterion may be used because a body is a sphere, as far as topology is concerned.
 
 distances = pw.geodesic_distances(part, method="dijkstra")
-criteria = {
-    "boundary": pw.boundary_criterion(part, distances),
-    "wormhole": pw.wormhole_criterion(part, distances),
-    "same-loop": pw.same_loop_criterion(part, distances),
-}
-print(criteria["same-loop"].statement)
+boundary = pw.boundary_criterion(part, distances)
+wormhole = pw.wormhole_criterion(part, distances)
+same_loop = pw.same_loop_criterion(part, distances)
+criteria = [boundary, wormhole, same_loop]
+print(same_loop.statement)
 
 # %%
-# From one vertex, the red ball: everything that is coloured is as far from it on the scan as it was on the complete
-# body.
+# We look from one vertex, the red ball, for which the criteria differ much. Everything that is coloured is as far from
+# it on the scan as it was on the complete body. The wormhole criterion must allow for a tunnel from
+# every hole to every other; the same-loop criterion knows that there is none.
 
-inner = int(np.argmax(distances[:, part.boundary_vertices].min(axis=1)))
-figure = trust_figure(part, inner, [Region(name, criterion.mask[inner]) for name, criterion in criteria.items()])
+few, more, most = (criterion.mask.sum(axis=1) for criterion in criteria)
+vertex = int(np.argmax(few * (most - more)))
+figure = trust_figure(part, vertex, [Region.of(criterion, vertex) for criterion in criteria])
 
 # %%
 # The soft mask says how wrong the other distances may be: at 0.8 the true distance is at least 0.8 of the measured one.
 
-soft = heat_figure(part, inner, [criterion.soft_mask[inner] for criterion in criteria.values()], list(criteria))
+titles = [criterion.kind for criterion in criteria]
+soft = heat_figure(part, vertex, [criterion.soft_mask[vertex] for criterion in criteria], titles)
 
 # %%
 # Here the whole is known, so we can also count. No criterion can guarantee more than the consistent pairs, and none
@@ -48,9 +51,7 @@ soft = heat_figure(part, inner, [criterion.soft_mask[inner] for criterion in cri
 
 on_whole = pw.geodesic_distances(whole, method="dijkstra")[np.ix_(cut.vertex_map, cut.vertex_map)]
 consistent = distances <= on_whole * (1 + 1e-9)
-for criterion in criteria.values():
+for criterion in criteria:
     assert not np.any(criterion.mask & ~consistent)
-shares = shares_figure(
-    [(name, float(criterion.mask.mean()), "#3b7dbd") for name, criterion in criteria.items()],
-    consistent=float(consistent.mean()),
-)
+bars = [(criterion.kind, float(criterion.mask.mean()), GUARANTEED[criterion.kind]) for criterion in criteria]
+shares = shares_figure(bars, consistent=float(consistent.mean()))

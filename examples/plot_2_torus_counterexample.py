@@ -11,6 +11,7 @@ We cut a band out of a torus. One piece is missing, but it has two loops.
 import numpy as np
 
 import partwhole as pw
+from partwhole.viewer.camera import Camera
 from partwhole.viewer.figures import Region, trust_figure
 
 whole = pw.datasets.torus(1.0, 0.35, n_vertices=1200)
@@ -39,16 +40,19 @@ assert not np.any(criteria["wormhole"].mask & ~consistent)
 assert np.any(criteria["same-loop"].mask & ~consistent)
 
 # %%
-# Seen from one vertex beside the band (the red ball): the shortest way to the other side leads across the missing band.
-# The wormhole criterion allows for that. The same-loop criterion, told that no path can go in through one loop and out
-# through the other, guarantees the long way around.
+# Seen from one vertex (the red ball), the one with the most false guarantees: the shortest way to the light part
+# of the first picture leads across the missing band. The wormhole criterion allows for that. The same-loop criterion, told
+# that no path can go out through one loop and in through the other, guarantees the long way around as well.
 
-beside_the_band = int(np.argmin(np.linalg.norm(part.vertices - part.vertices[part.boundary_loops[0][0]], axis=1)))
+false = criteria["same-loop"].mask & ~consistent
+vertex = int(np.argmax(false.sum(axis=1)))
 regions = [
-    Region("consistent (the truth)", consistent[beside_the_band], color="#777777"),
-    *(Region(name, criterion.mask[beside_the_band]) for name, criterion in criteria.items()),
+    Region("the truth", consistent[vertex], note="consistent with the red ball", color="#8a8a8a"),
+    Region.of(criteria["wormhole"], vertex),
+    Region.of(criteria["same-loop"], vertex),
+    Region("same-loop, falsely", false[vertex], color="#c0392b"),
 ]
-figure = trust_figure(part, beside_the_band, regions, up="z")
+figure = trust_figure(part, vertex, regions, camera=Camera(azimuth=15, elevation=40))
 
 # %%
 # Before you use :func:`partwhole.same_loop_criterion`, check that the whole has no handles: `whole.genus == 0`.

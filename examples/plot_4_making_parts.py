@@ -13,7 +13,7 @@ import partwhole as pw
 from partwhole.viewer.camera import Camera
 from partwhole.viewer.render import render
 
-whole = pw.datasets.make_body("quadruped", n_vertices=2500, seed=5)
+whole = pw.datasets.make_body("quadruped", 2500, seed=5).pose(seed=1)
 cuts = {
     "a plane": pw.datasets.cut_plane(whole, origin=whole.vertices.mean(axis=0), normal=[1, 0.3, 0.5]),
     "four large balls": pw.datasets.random_cuts(whole, "pfaust-m", seed=1),
@@ -23,7 +23,7 @@ cuts = {
 # %%
 # The largest connected piece is kept. What is drawn below is the part, coloured by where its vertices lie in the whole.
 
-camera = Camera(azimuth=-60, elevation=15)
+camera = Camera(azimuth=60, elevation=20, up="y")
 colors = (whole.vertices - whole.vertices.min(axis=0)) / np.ptp(whole.vertices, axis=0)
 figure = Figure(figsize=(9, 3), dpi=150, layout="constrained")
 panels = {"the whole": (whole, np.arange(whole.n_vertices))}
@@ -37,11 +37,11 @@ for axes, (name, (mesh, vertex_map)) in zip(figure.subplots(1, len(panels)), pan
 # How hard is each part? The share of pairs whose distance did not change, and how many of these a criterion finds from
 # the part alone.
 
-D_whole = pw.geodesic_distances(whole, method="dijkstra")
+on_whole = pw.geodesic_distances(whole, method="dijkstra")
 for name, cut in cuts.items():
-    D = pw.geodesic_distances(cut.part, method="dijkstra")
-    consistent = D <= D_whole[np.ix_(cut.vertex_map, cut.vertex_map)] * (1 + 1e-9)
-    found = pw.same_loop_criterion(cut.part, D).mask
+    on_part = pw.geodesic_distances(cut.part, method="dijkstra")
+    consistent = on_part <= on_whole[np.ix_(cut.vertex_map, cut.vertex_map)] * (1 + 1e-9)
+    found = pw.same_loop_criterion(cut.part, on_part).mask
     assert not np.any(found & ~consistent)
     print(
         f"{name}: {cut.area_share:.0%} of the area, {len(cut.part.boundary_loops)} loops, "
