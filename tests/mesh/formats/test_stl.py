@@ -33,6 +33,11 @@ class TestStl:
         data = (tmp_path / "a.stl").read_bytes()
         assert read(b"solid" + data[5:], "x.stl").n_faces == 4
 
+    def test_signalling_nan(self, refused, tmp_path):
+        write_mesh(TETRAHEDRON, tmp_path / "a.stl")
+        data = (tmp_path / "a.stl").read_bytes()
+        assert "vertex 0 (byte 84) is [nan" in refused(data[:96] + b"\x01\x00\x80\x7f" + data[100:], "x.stl")
+
     def test_zero_has_no_sign(self, read):
         assert read(self.TEXT.replace("vertex 0 0 0", "vertex -0 0 0", 1), "x.stl").n_vertices == 4
 

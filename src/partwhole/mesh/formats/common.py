@@ -43,3 +43,9 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     ('1 vertex', '3 faces')
     """
     return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def as_float64(values: np.ndarray) -> Float[np.ndarray, "..."]:
+    """Values in float64; a signalling nan becomes a quiet one without a warning, since it is judged with its vertex."""
+    with np.errstate(invalid="ignore"):
+        return values.astype(np.float64)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float, Int, UInt8
 
-from partwhole.mesh.formats.common import Contents, FormatError, counted
+from partwhole.mesh.formats.common import Contents, FormatError, as_float64, counted
 from partwhole.mesh.formats.glb_access import Json, accessor, floats, items, read_container, whole
 
 _TRIANGLES, _STRIP, _FAN = 4, 5, 6
@@ -187,7 +187,7 @@ def _gather(document: Json, buffer: bytes, mesh: int, frame: Float[np.ndarray, "
         position = whole(attributes, "POSITION", where)
         out.places.append((out.n_vertices, out.n_faces, where))
         if position not in shared:
-            points = accessor(document, buffer, position, "VEC3", {5126: "<f4"}).astype(np.float64)
+            points = as_float64(accessor(document, buffer, position, "VEC3", {5126: "<f4"}))
             if out.n_vertices + len(points) > _MOST_VERTICES:
                 raise FormatError(f"{where}: more than {_MOST_VERTICES} vertices in all")
             shared[position] = (out.n_vertices, len(points))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int, UInt8
 
-from partwhole.mesh.formats.common import Contents, FormatError, counted
+from partwhole.mesh.formats.common import Contents, FormatError, as_float64, counted
 from partwhole.mesh.formats.ply_header import Element, Header, Property, read_header
 from partwhole.mesh.formats.words import Words, split_words
 
@@ -151,10 +151,9 @@ def _binary_body(data: bytes, header: Header, corner_list: Property) -> _Body:
         starts = _row_starts(data, at, element, header.byte_order)
         places[element.name] = starts
         if element.name == "vertex":
-            vertices = np.stack(
-                [_gather(data, starts, element, p, header.byte_order)[0] for p in map(element.find, "xyz") if p],
-                axis=1,
-            ).astype(np.float64)
+            axes = [p for p in map(element.find, "xyz") if p]
+            columns = [as_float64(_gather(data, starts, element, p, header.byte_order)[0]) for p in axes]
+            vertices = np.stack(columns, axis=1)
         elif element.name == "face":
             corners, sizes = _gather(data, starts, element, corner_list, header.byte_order)
         at = int(starts[-1])

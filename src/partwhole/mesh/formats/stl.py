@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole.mesh.formats.common import Contents, FormatError, counted, shown
+from partwhole.mesh.formats.common import Contents, FormatError, as_float64, counted, shown
 from partwhole.mesh.formats.words import check_widths, split_words
 from partwhole.mesh.repair import coincident_points
 
@@ -53,7 +53,7 @@ def _decode_binary(data: bytes) -> Contents:
         )
     triangles = np.frombuffer(data, _TRIANGLE, count, _HEAD)
     return _joined(
-        triangles["corners"].reshape(-1, 3).astype(np.float64),
+        as_float64(triangles["corners"].reshape(-1, 3)),
         lambda face: f"byte {_HEAD + _TRIANGLE.itemsize * face}",
     )
 
