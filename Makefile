@@ -53,7 +53,7 @@ docs: .venv/.ready-to-test  ## build the documentation into docs/_build/html
 	@echo "documentation: docs/_build/html/index.html"
 
 bench: .venv-bench/.ready-to-bench  ## measure against other libraries (installs torch into an environment of its own)
-	@$(BENCH_BIN)/python -m benchmarks
+	@set -e; for script in benchmarks/*.py; do echo "$$script"; $(BENCH_BIN)/python $$script; done
 
 format: .venv/.ready-to-test  ## let ruff put the code in order
 	@$(BIN)/ruff check --fix .
