@@ -38,12 +38,17 @@ def min_plus(a: ArrayLike, b: ArrayLike, *, device: Device = "cpu") -> Float[np.
     a, b = np.asarray(a), np.asarray(b)
     _check_factors(a, b)
     if device == "cuda":
-        from partwhole.criterion.cuda.min_plus import min_plus as min_plus_cuda
+        from partwhole.criterion.cuda.min_plus import min_plus_arrays as min_plus_cuda
 
         return min_plus_cuda(a, b)
     if device != "cpu":
         raise ValueError(f'device must be "cpu" or "cuda", got {device!r}')
     return _min_plus_cpu(a, b)
+
+
+def n_workers() -> int:
+    """Number of cores the process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _min_plus_cpu(a: Float[np.ndarray, "m k"], b: Float[np.ndarray, "k n"]) -> Float[np.ndarray, "m n"]:
@@ -52,7 +57,7 @@ def _min_plus_cpu(a: Float[np.ndarray, "m k"], b: Float[np.ndarray, "k n"]) -> F
     # one memory layout, so that one kernel is compiled; the copy it may cost is small beside the product
     a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
     out = np.empty((len(a), b.shape[1]), a.dtype)
-    workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    workers = n_workers()
     if workers == 1 or len(a) * b.size < _WORTH_A_THREAD:
         min_plus_rows(a, b, out, 0, len(a))
         return out

@@ -14,8 +14,8 @@ from numba import njit
 ROWS = 4
 UNROLL = 4
 LANES = 16
-WIDTH_BYTES = 2048
-DEPTH = 384
+WIDTH_BYTES = 3072
+DEPTH = 320
 
 
 # 'nnan' and 'nsz' let min become one instruction; 'ninf' is left out, because inf is a legal distance
@@ -56,9 +56,9 @@ def _pack(source, row, column, target):
 @njit(cache=True, nogil=True)
 def min_plus_rows(a, b, out, start, stop):
     """Rows start to stop of out_ij = min_k a_ik + b_kj; a, b, out of one float type, without NaN."""
-    out[start:stop] = np.inf
     inner, n = b.shape
     if inner == 0 or n == 0:
+        out[start:stop] = np.inf
         return
     depth = _even_block(inner, DEPTH, UNROLL)
     block = _even_block(n, WIDTH_BYTES // b.itemsize, LANES)
@@ -72,7 +72,10 @@ def min_plus_rows(a, b, out, start, stop):
             for row in range(start, stop, ROWS):
                 height = min(ROWS, stop - row)
                 _pack(a[:stop], row, k, left)
-                _pack(out[:stop], row, column, tile)
+                if k == 0:
+                    tile[:] = np.inf
+                else:
+                    _pack(out[:stop], row, column, tile)
                 for kk in range(0, depth, UNROLL):
                     _update(left, panel, tile, kk)
                 for i in range(height):
