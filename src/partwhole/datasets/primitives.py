@@ -34,8 +34,8 @@ def plane(
 
     Examples
     --------
-    >>> plane(97), plane((3, 4)).area
-    (Mesh('plane': 97 vertices, 157 faces, 1 boundary loops, 1 components), 1.0)
+    >>> plane(97)
+    Mesh('plane': 97 vertices, 155 faces, 1 boundary loops, 1 components)
     """
     _check_positive(width=width, height=height)
     _check_jitter(jitter)
