@@ -15,7 +15,7 @@ from partwhole.mesh.io import read_mesh
 
 def test_the_demo_leaves_pictures_a_summary_and_both_meshes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "demo"
-    assert main(["demo", "-o", str(folder), "--vertices", "500", "--seed", "1"]) == 0
+    assert main(["demo", "-o", str(folder), "--vertices", "500", "--seed", "1", "--plan", "biped"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
     for name in ("trust.png", "shares.png", "summary.md", "summary.json", "part.ply", "whole.ply"):

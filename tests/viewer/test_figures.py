@@ -8,7 +8,9 @@ import matplotlib.image as image
 import numpy as np
 import pytest
 
+from partwhole.criterion.thresholds import wormhole_criterion
 from partwhole.datasets.primitives import sphere_cap
+from partwhole.geodesics import geodesic_distances
 from partwhole.viewer.colors import CHOSEN, GUARANTEED, rgb
 from partwhole.viewer.figures import Region, _two_sides, heat_figure, shares_figure, trust_figure
 
@@ -111,3 +113,14 @@ def test_bad_panels_are_named() -> None:
         heat_figure(CAP, 0, [UPPER * 1.0], ["a", "b"], panel_height=50)
     with pytest.raises(ValueError, match="limits must rise"):
         heat_figure(CAP, 0, [UPPER * 1.0], ["a"], limits=(1.0, 1.0))
+
+
+def test_a_region_is_taken_from_the_row_of_its_vertex() -> None:
+    D = geodesic_distances(CAP, method="dijkstra")
+    rows = np.array([7, 250, 31])
+    every, some = wormhole_criterion(CAP, D), wormhole_criterion(CAP, D, rows=rows)
+    np.testing.assert_array_equal(Region.of(some, 31).mask, every.mask[31])
+    np.testing.assert_array_equal(Region.of(every, 31).margin, Region.of(some, 31).margin)
+    assert Region.of(every, 31).color == BLUE
+    with pytest.raises(ValueError, match="vertex 8 is not among the 3 rows"):
+        Region.of(some, 8)

@@ -24,7 +24,7 @@ def demo(
         Path, typer.Option("--output", "-o", help="Folder for the results, made if it isn't there.")
     ] = Path("demo-out"),
     vertices: Annotated[int, typer.Option(min=500, max=20_000, help="Vertices of the whole body.")] = 2500,
-    plan: Annotated[Literal["biped", "quadruped", "hand"], typer.Option(help="What to make.")] = "biped",
+    plan: Annotated[Literal["biped", "quadruped", "hand"], typer.Option(help="What to make.")] = "quadruped",
     method: MethodOption = "dijkstra",
     seed: SeedOption = 0,
     as_json: JsonOption = False,
@@ -142,4 +142,4 @@ def _tell(voice: Voice, summary: dict[str, Any]) -> None:
     for file in summary["files"].values():
         voice.say(f"wrote {file}")
     meshes = summary["files"]
-    voice.say(f"try: partwhole mask {meshes['part.ply']} --whole {meshes['whole.ply']}")
+    voice.say(f"try: partwhole mask {meshes['part.ply']} --whole {meshes['whole.ply']} --up y")
