@@ -79,7 +79,7 @@ class Projection:
     @classmethod
     def fit(cls, camera: Camera, mesh: Mesh, size: tuple[int, int], *, margin: float = 0.03) -> Projection:
         """The projection whose picture of `size` (width, height) the surface fills, but for `margin` on each side."""
-        used = mesh.vertices[np.unique(mesh.faces)]
+        used = points_with_faces(mesh)
         low, high = used.min(axis=0), used.max(axis=0)
         # a surface that is a single point still gets a picture, not a division by zero
         radius = float(np.linalg.norm(high - low)) / 2 or 1.0
@@ -96,9 +96,16 @@ class Projection:
         return np.column_stack([(plane - self.middle) * self.scale + np.array(self.size) / 2, 1 / depth])
 
 
+def points_with_faces(mesh: Mesh) -> Float[np.ndarray, "k 3"]:
+    """The vertices that a face uses; others are not seen, wherever they lie."""
+    used = np.zeros(mesh.n_vertices, bool)
+    used[mesh.faces] = True
+    return mesh.vertices[used]
+
+
 def picture_extent(mesh: Mesh, camera: Camera) -> tuple[float, float]:
     """Width and height of the surface as this camera sees it, in radii: choose the shape of a panel by it."""
     projection = Projection.fit(camera, mesh, (1, 1))
-    plane = projection(mesh.vertices[np.unique(mesh.faces)])[:, :2] / projection.scale
+    plane = projection(points_with_faces(mesh))[:, :2] / projection.scale
     width, height = plane.max(axis=0) - plane.min(axis=0)
     return float(width), float(height)

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from partwhole.mesh import Mesh
-from partwhole.viewer.camera import Axis, Camera, Projection, picture_extent
+from partwhole.viewer.camera import Axis, Camera, Projection, picture_extent, points_with_faces
 
 _ELEVATIONS = (12.0, 40.0, -20.0)
 
@@ -17,7 +17,7 @@ def guess_up(mesh: Mesh) -> Axis:
     Where x is the thinnest, the shape is an animal that walks along y, unless it is too tall along y, and too wide
     along x, for an animal.
     """
-    used = mesh.vertices[np.unique(mesh.faces)]
+    used = points_with_faces(mesh)
     x, y, z = used.max(axis=0) - used.min(axis=0)
     if z <= min(x, y):
         return "y"
@@ -27,8 +27,13 @@ def guess_up(mesh: Mesh) -> Axis:
 
 def winds_inwards(mesh: Mesh) -> bool:
     """True if the volume enclosed, every hole being closed by a cone from the middle, comes out negative."""
-    corners = mesh.vertices[mesh.faces] - mesh.vertices[np.unique(mesh.faces)].mean(axis=0)
+    corners = mesh.vertices[mesh.faces] - points_with_faces(mesh).mean(axis=0)
     return bool(np.einsum("ij,ij->", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])) < 0)
+
+
+def outward_normals(mesh: Mesh) -> Float[np.ndarray, "n 3"]:
+    """Vertex normals, turned round where the faces wind inwards."""
+    return -mesh.vertex_normals if winds_inwards(mesh) else mesh.vertex_normals
 
 
 def visible_vertices(
@@ -39,6 +44,12 @@ def visible_vertices(
     The second is the cosine of the angle between the outward normal and the direction of the eye, cut off at 0; a
     vertex turned away is not visible. Found by drawing a small picture of `pixels` squared.
     """
+    return _visible(mesh, outward_normals(mesh), camera, pixels, tolerance)
+
+
+def _visible(
+    mesh: Mesh, normals: Float[np.ndarray, "n 3"], camera: Camera, pixels: int, tolerance: float
+) -> tuple[Bool[np.ndarray, "n"], Float[np.ndarray, "n"]]:
     from partwhole.viewer.cpu.raster import rasterise
 
     corners = Projection.fit(camera, mesh, (pixels, pixels), margin=0.02)(mesh.vertices)
@@ -47,7 +58,7 @@ def visible_vertices(
     rasterise(corners, mesh.faces, near, face_at, np.empty((pixels, pixels, 2)))
     column, row = np.clip(corners[:, :2].astype(np.int64), 0, pixels - 1).T
     depth_there = 1 / np.maximum(near[row, column], 1e-12)
-    facing = mesh.vertex_normals @ camera.axes[2] * (-1 if winds_inwards(mesh) else 1)
+    facing = normals @ camera.axes[2]
     return (1 / corners[:, 2] <= depth_there + tolerance) & (facing > 0), np.maximum(facing, 0)
 
 
@@ -59,9 +70,10 @@ def automatic_camera(mesh: Mesh, *, vertex: int | None = None, up: Axis | None =
     on_border = np.zeros(mesh.n_vertices)
     on_border[mesh.boundary_vertices] = 1 / max(len(mesh.boundary_vertices), 1)
     area = mesh.vertex_areas / (mesh.area or 1.0)
+    normals = outward_normals(mesh)
     scores = []
     for camera, extent in zip(cameras, extents / extents.max(), strict=True):
-        seen, facing = visible_vertices(mesh, camera)
+        seen, facing = _visible(mesh, normals, camera, 160, 0.03)
         # a broad side is worth more than a full view of the borders, and less than seeing the chosen vertex
         score = 1.5 * extent + 2.5 * (seen * facing * area).sum() + 0.7 * (seen * on_border).sum()
         if vertex is not None and seen[vertex]:
