@@ -151,8 +151,8 @@ class TestAnyFile:
         broken = OFF.replace("4 4 6", "5 7 0").replace("3 0 2 1", "9 9 9\n3 0 2 1") + "3 0 0 1\n3 1 2 0\n3 0 1 77\n"
         with pytest.warns(
             MeshWarning,
-            match="repaired: 1 out of range faces dropped, 1 degenerate faces dropped, 1 duplicate faces dropped, "
-            "1 unreferenced vertices dropped",
+            match="repaired: 1 out-of-range face dropped, 1 degenerate face dropped, 1 duplicate face dropped, "
+            "1 unreferenced vertex dropped",
         ):
             assert is_tetrahedron(read(broken, repair=True))
 
@@ -163,7 +163,7 @@ class TestAnyFile:
 
     def test_repair_of_nothing_usable(self, refused):
         text = refused("OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 0 1\n", repair=True)
-        assert text == " has no usable face (1 degenerate faces); there is nothing to repair"
+        assert text == " has no usable face (1 degenerate face); there is nothing to repair"
 
 
 class TestJudgement:
@@ -172,7 +172,7 @@ class TestJudgement:
     def test_degenerate(self, refused):
         text = refused(OFF.replace("3 0 2 1", "3 0 2 2"))
         assert text == (
-            ": face 0 (line 7) uses a vertex twice: [0, 2, 2] (1 such faces); read_mesh(path, repair=True) removes them"
+            ": face 0 (line 7) uses a vertex twice: [0, 2, 2] (1 such face); read_mesh(path, repair=True) removes them"
         )
 
     def test_duplicate(self, refused):

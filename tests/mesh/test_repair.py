@@ -53,7 +53,7 @@ class TestEachDefect:
         result = repair(POINTS, np.concatenate([[[0, 1, 4], [-1, 0, 2]], FACES]))
         assert counts(result) == {"out_of_range_faces": 2}
         assert result.face_map.tolist() == [2, 3, 4, 5]
-        assert result.summary() == "2 out of range faces dropped"
+        assert result.summary() == "2 out-of-range faces dropped"
 
     @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
     def test_not_finite(self, value):
@@ -77,7 +77,7 @@ class TestEachDefect:
         result = repair([[0, 0, 0], [1, 0, 0], [2, 0, 0], [0, 1, 0]], [[0, 1, 2], [0, 3, 1]])
         assert counts(result) == {"zero_area_faces": 1}
         assert result.report.is_clean
-        assert result.summary() == "1 zero area faces kept"
+        assert result.summary() == "1 zero area face kept"
 
     def test_bow_tie(self):
         result = repair([[0, 0, 0], [1, 0, 0], [0, 1, 0], [-1, 0, 0], [0, -1, 0]], [[0, 1, 2], [0, 3, 4]])
@@ -160,7 +160,7 @@ class TestEachDefect:
             faces += [[a, c, d], [a, d, b]]
         result = repair(points.reshape(-1, 3), faces)
         assert counts(result) == {"non_orientable_components": 1}
-        assert result.summary() == "1 non orientable components left as they are"
+        assert result.summary() == "1 non-orientable component left as found"
         assert np.array_equal(result.mesh.faces, faces)
 
     def test_small_components_only_if_asked(self):
@@ -201,8 +201,8 @@ class TestRefusals:
             (POINTS, FACES[:, :2], r"mesh: faces must have shape \(m, 3\), got \(4, 2\)"),
             (POINTS, FACES.astype(float), "mesh: faces must be integers, got float64"),
             (POINTS, [], "mesh has no faces; there is nothing to repair"),
-            (POINTS, [[0, 0, 1], [0, 1, 9]], r"mesh has no usable face \(1 out of range faces, 1 degenerate faces\)"),
-            (POINTS * np.nan, FACES, r"mesh has no usable face \(4 non finite faces\)"),
+            (POINTS, [[0, 0, 1], [0, 1, 9]], r"mesh has no usable face \(1 out-of-range face, 1 degenerate face\)"),
+            (POINTS * np.nan, FACES, r"mesh has no usable face \(4 non-finite faces\)"),
             (POINTS * 1e200, FACES, "overflow when squared; scale them down"),
         ],
     )

@@ -16,6 +16,7 @@ from partwhole.mesh.repair import repair
 from partwhole.mesh.surface import Mesh
 
 FORMATS = ("off", "obj", "ply", "stl", "glb")
+DROPPED = ("out_of_range_faces", "non_finite_faces", "degenerate_faces", "duplicate_faces")
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -75,6 +76,8 @@ def check_arrays(mutations, points: np.ndarray, faces: np.ndarray) -> None:
         mutations.assert_sound(mended.mesh)
         assert mended.mesh.is_manifold
         assert np.array_equal(mended.mesh.vertices, points[mended.vertex_map])
+        lost = [count for what, count in vars(mended.report).items() if what in DROPPED]
+        assert mended.mesh.n_faces + sum(lost) == len(faces), "every face is in the result or in the report"
         again = repair(mended.mesh)
         assert again.report.is_clean
         assert np.array_equal(again.mesh.faces, mended.mesh.faces)

@@ -177,7 +177,7 @@ def _judged(contents: Contents, label: str, name: str, repair: bool) -> tuple[Me
     problem = "uses a vertex twice" if degenerate_faces(faces[bad[:1]])[0] else "occurs twice"
     corners = (faces[bad[0]] + contents.first_number).tolist()
     raise ValueError(
-        f"{label}: face {at} ({contents.face_place(at)}) {problem}: {corners} ({len(bad)} such faces); "
+        f"{label}: face {at} ({contents.face_place(at)}) {problem}: {corners} ({counted(len(bad), 'such face')}); "
         "read_mesh(path, repair=True) removes them"
     )
 

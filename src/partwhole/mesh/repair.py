@@ -55,9 +55,7 @@ class Repair:
     def summary(self) -> str:
         """What was done, in one line."""
         counts = {field.name: getattr(self.report, field.name) for field in fields(self.report)}
-        done = [
-            f"{count} {what.replace('_', ' ')}{_DONE.get(what, ' dropped')}" for what, count in counts.items() if count
-        ]
+        done = [_counted(count, what) + _DONE.get(what, " dropped") for what, count in counts.items() if count]
         return ", ".join(done) or "nothing to repair"
 
 
@@ -66,7 +64,7 @@ _DONE = {
     "split_edges": "",
     "split_vertices": "",
     "flipped_faces": "",
-    "non_orientable_components": " left as they are",
+    "non_orientable_components": " left as found",
     "zero_area_faces": " kept",
 }
 
@@ -100,7 +98,7 @@ def repair(
     --------
     >>> bow_tie = repair([[0, 0, 0], [1, 0, 0], [0, 1, 0], [-1, 0, 0], [0, -1, 0]], [[0, 1, 2], [0, 3, 4], [2, 1, 0]])
     >>> bow_tie.summary()
-    '1 duplicate faces dropped, 1 split vertices'
+    '1 duplicate face dropped, 1 split vertex'
     >>> bow_tie.mesh.faces.tolist(), bow_tie.vertex_map.tolist()
     ([[0, 1, 2], [5, 3, 4]], [0, 1, 2, 3, 4, 0])
     """
@@ -126,7 +124,7 @@ def repair(
     drop(degenerate_faces(triangles), "degenerate_faces")
     drop(duplicate_faces(triangles), "duplicate_faces")
     if len(triangles) == 0:
-        lost = ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in counts.items() if count)
+        lost = ", ".join(_counted(count, reason) for reason, count in counts.items() if count)
         raise ValueError(f"{label} has no usable face ({lost}); there is nothing to repair")
 
     apart = separate(points, triangles)
@@ -185,6 +183,14 @@ def duplicate_faces(faces: Int[np.ndarray, "m 3"]) -> Bool[np.ndarray, "m"]:
     again = np.zeros(len(faces), bool)
     again[order[1:]] = (ordered[order[1:]] == ordered[order[:-1]]).all(axis=1)
     return again
+
+
+def _counted(count: int, what: str) -> str:
+    """`3 degenerate faces`, `1 split vertex`."""
+    words = what.replace("_", " ").replace("non ", "non-").replace("out of range", "out-of-range")
+    if count == 1:
+        words = words.replace("vertices", "vertex").removesuffix("s")
+    return f"{count} {words}"
 
 
 def _as_arrays(
