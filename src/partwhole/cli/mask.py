@@ -78,7 +78,6 @@ def mask(
         device=device,
         no_sphere=no_sphere,
     )
-    shares = {criterion.kind: criterion.fraction for criterion in trust.criteria}
     seconds = {"distances": measured.seconds, "criteria": time.perf_counter() - start}
     for reason in trust.not_applied.values():
         voice.note(f"C_L does not apply: {reason}")
@@ -93,11 +92,7 @@ def mask(
     draw_trust(part, drawn, trust.criteria, files.get("figure"), soft=files.get("soft_figure"), up=up)
     summary = {
         "mesh": str(mesh),
-        "vertices": part.n_vertices,
-        "faces": part.n_faces,
-        "components": part.n_components,
-        "boundary_vertices": len(part.boundary_vertices),
-        "boundary_loops": len(part.boundary_loops),
+        **_sizes(part),
         "rows": part.n_vertices if sample is None else len(sample),
         "method": method,
         "sound": sound,
@@ -108,9 +103,7 @@ def mask(
         "seconds": seconds,
         "drawn_vertex": drawn,
         "what_holds": what_holds(method, sound),
-        "guaranteed": shares,
-        "statements": {criterion.kind: criterion.statement for criterion in trust.criteria},
-        "not_applied": trust.not_applied,
+        **_findings(trust),
         "notes": voice.notes,
         "files": files,
     }
@@ -232,6 +225,24 @@ def _arrays(part: Mesh, trust: Trust) -> dict[str, np.ndarray]:
         arrays[f"{name}_threshold"] = criterion.threshold
         arrays[f"{name}_mask"] = criterion.mask
     return arrays
+
+
+def _sizes(part: Mesh) -> dict[str, int]:
+    return {
+        "vertices": part.n_vertices,
+        "faces": part.n_faces,
+        "components": part.n_components,
+        "boundary_vertices": len(part.boundary_vertices),
+        "boundary_loops": len(part.boundary_loops),
+    }
+
+
+def _findings(trust: Trust) -> dict[str, Any]:
+    return {
+        "guaranteed": {criterion.kind: criterion.fraction for criterion in trust.criteria},
+        "statements": {criterion.kind: criterion.statement for criterion in trust.criteria},
+        "not_applied": trust.not_applied,
+    }
 
 
 def _tell(voice: Voice, part: Mesh, summary: dict[str, Any], *, sphere_checked: bool) -> None:
