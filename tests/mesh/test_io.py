@@ -115,6 +115,9 @@ class TestAnyFile:
         assert "neither the ending '.xyz' nor the contents" in refused("hello", "x.xyz")
         assert "neither the ending '' nor the contents" in refused("hello", "x")
 
+    def test_blank_lines_do_not_take_long(self, refused):
+        assert "neither the ending" in refused("\n \n" * 3000 + "hello", "x.xyz")
+
     def test_name(self, read):
         assert read(OFF).name == "x.off"
         assert read(OFF, name="body.off").name == "body.off"

@@ -134,7 +134,8 @@ def _sniffed(data: bytes) -> Format | None:
         return "glb"
     if re.match(rb"ply[ \t]*[\r\n]", head):
         return "ply"
-    if re.match(rb"(\s*(#[^\r\n]*)?[\r\n])*\s*(ST)?C?N?4?n?OFF(BINARY|[\d\s]|$)", head):
+    text = re.sub(rb"#[^\r\n]*", b"", head).lstrip()
+    if re.match(rb"(ST)?C?N?4?n?OFF(BINARY|[\d\s]|$)", text):
         return "off"
     if stl.fits(data) or head.lstrip()[:5].lower() == b"solid":
         return "stl"
@@ -143,6 +144,8 @@ def _sniffed(data: bytes) -> Format | None:
 
 def _judged(contents: Contents, label: str, name: str, repair: bool) -> tuple[Mesh, list[str]]:
     """The surface, and what has to be said about how it came out of the file."""
+    if len(contents.vertices) == 0:
+        raise ValueError(f"{label} has no vertices")
     small = np.flatnonzero(contents.sizes < 3)
     if len(small):
         at = int(small[0])

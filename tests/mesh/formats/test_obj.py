@@ -57,6 +57,9 @@ class TestObj:
     def test_defects(self, refused, old, new, message):
         assert message in refused(self.TEXT.replace(old, new), "x.obj")
 
+    def test_no_vertices(self, refused):
+        assert refused("f 1 2 3\n", "x.obj") == " has no vertices"
+
     def test_free_form_is_said(self, is_tetrahedron, read):
         with pytest.warns(MeshWarning, match="1 free-form curve or surface left out"):
             assert is_tetrahedron(read(self.TEXT + "cstype bezier\ndeg 3\ncurv 0 1 1 2 3 4\nend\n", "x.obj"))

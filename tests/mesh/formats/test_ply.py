@@ -103,7 +103,7 @@ class TestPly:
             ("element vertex 4", "element vertex 5", "line 19: the file ends after 8 rows, the header says 9"),
             ("element vertex 4", "element vertex 3", "line 19: 1 row more than the header says"),
             ("element vertex 4", "element vertex 5\nelement vertex 4", "can't stand here"),
-            ("element vertex", "element points", "there is no element vertex (elements: points, face)"),
+            ("element vertex", "element points", "there is no element vertex (elements: 'points', 'face')"),
             ("element face", "element faces", "there is no element face"),
             ("float x", "float w", "line 5: element vertex has no property x, or it is a list"),
             ("float x", "list uchar float x", "line 5: element vertex has no property x, or it is a list"),
@@ -127,6 +127,11 @@ class TestPly:
     )
     def test_text_defects(self, refused, old, new, message):
         assert message in refused(PLY_TEXT.replace(old, new), "x.ply")
+
+    def test_endless_header(self, refused):
+        more = "".join(f"property int p{i}\n" for i in range(2000))
+        message = "line 1: the header has 2006 elements and properties, more than 1000 are not read"
+        assert message in refused(PLY_TEXT.replace("end_header", more + "end_header"), "x.ply")
 
     def test_what_is_passed_over_must_be_numbers(self, refused):
         text = PLY_TEXT.replace("end_header", "element edge 1\nproperty int a\nproperty int b\nend_header") + "0 b\n"

@@ -20,6 +20,7 @@ _KINDS = {
     **dict.fromkeys(("float", "float32"), "f4"),
     **dict.fromkeys(("double", "float64"), "f8"),
 }
+_MOST_LINES = 1000
 _BYTE_ORDERS = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
 
 
@@ -77,7 +78,7 @@ class Header:
     def element(self, name: str) -> Element:
         found = next((e for e in self.elements if e.name == name), None)
         if found is None:
-            have = ", ".join(e.name for e in self.elements) or "none"
+            have = ", ".join(shown(e.name.encode()) for e in self.elements[:8]) or "none"
             raise FormatError(f"line {self.n_lines}: there is no element {name} (elements: {have})")
         return found
 
@@ -90,6 +91,11 @@ def read_header(data: bytes) -> Header:
     if end is None:
         raise FormatError("line 1: the header has no line 'end_header'; the file is cut off or is no PLY")
     lines = data[: end.end()].splitlines()
+    said = sum(line.lstrip().startswith((b"element", b"property")) for line in lines)
+    if said > _MOST_LINES:
+        raise FormatError(
+            f"line 1: the header has {said} elements and properties, more than {_MOST_LINES} are not read"
+        )
     byte_order: str | None = None
     elements: list[Element] = []
     for number, line in enumerate(lines[1:-1], 2):
