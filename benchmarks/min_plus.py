@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import platform
 import subprocess
 import time
@@ -163,6 +164,8 @@ def report(given: argparse.Namespace, seconds: dict[str, float | None], peak: fl
     assert ours is not None
     date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     print(f"{processor()}, {workers} threads; {date}; commit {commit()}; NumPy {np.__version__}")
+    if hasattr(os, "getloadavg"):
+        print(f"{os.getloadavg()[0]:.1f} processes at work in the last minute: a quiet machine shows about {workers}")
     print(f"V = {V}, B = {B}, float32: {pairs / 1e9:.2f}·10⁹ additions with a minimum")
     print(f"peak in registers: {peak / 1e9:.1f}·10⁹ a second\n")
     print("| way | seconds | of the peak | partwhole is faster by |\n| --- | --- | --- | --- |")

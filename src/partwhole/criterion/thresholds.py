@@ -91,7 +91,8 @@ def wormhole_criterion(
     at most h(b₁) from the nearer end b₁ of its edge, and comes back for the last time at y near b₂. Its length is at
     least d(i, x) + c|x − y| + d(y, j) ≥ [d(i, b₁) − h(b₁)]₊ + [c|b₁ − b₂| − h(b₁) − h(b₂)]₊ + [d(b₂, j) − h(b₂)]₊,
     and these three terms take the place of those above. For a metric other than that of space, a boundary edge counts
-    as long as the larger of its length in space and the distance of its ends in `D`.
+    as long as the larger of its length in space and the distance of its ends in `D`. The price falls with h: a boundary
+    with shorter edges loses fewer pairs.
 
     Examples
     --------
