@@ -53,6 +53,8 @@ class TestOff:
             ("4 4 6", "9999999999999999999 4 6", "not a count"),
             ("4 4 6", "5 3 6", "line 7: the vertex has 4 values, expected 3"),
             ("1 0 0\n", "1 0\n", "line 4: the vertex has 2 values, expected 3"),
+            ("0 0 0\n", "0 0 0 1\n", "line 3: the vertex has 4 values, expected 3"),
+            ("OFF\n", "COFF\n", "line 3: the vertex has 3 values, expected 6 or 7"),
             ("1 0 0\n", "1 0 zero\n", "line 4: 'zero' is not a number"),
             ("1 0 0\n", "1 0 1_0\n", "line 4: '1_0' is not a number"),
             ("1 0 0\n", "1 0 0x1\n", "line 4: '0x1' is not a number"),
