@@ -20,6 +20,7 @@ from partwhole.mesh.decimation import decimate
 Plan = Literal["biped", "quadruped", "hand"]
 
 _FEWEST_VERTICES = 500
+_REFINEMENTS = 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,11 +87,11 @@ def make_body(plan: Plan = "biped", n_vertices: int = 5000, *, seed: int | np.ra
     for _ in range(10):
         skeleton = PLANS[plan](rng)
         rest = _skin_of(skeleton, n_vertices, plan)
-        # in rare proportions two limbs melt together in the rest pose: then others are drawn
-        if rest.n_components == 1 and rest.is_manifold and rest.is_closed and rest.genus == 0:
+        # in rare proportions two fingers or limbs melt together in the rest pose: then others are drawn
+        sound = rest.n_components == 1 and rest.is_manifold and rest.is_closed and rest.genus == 0
+        if sound:
             break
-    else:
-        raise AssertionError(f"no {plan} of genus 0 in 10 draws")
+    assert sound, f"no {plan} of genus 0 in 10 draws"
     distances = [np.linalg.norm(rest.vertices - point, axis=1) for point in skeleton.landmarks.values()]
     landmarks = {name: int(d.argmin()) for name, d in zip(skeleton.landmarks, distances, strict=True)}
     return Body(plan, rest, skinning_weights(rest, skeleton), skeleton, landmarks)
@@ -102,12 +103,13 @@ def _skin_of(skeleton: Skeleton, n_vertices: int, name: str) -> Mesh:
     lengths = np.array([np.linalg.norm(np.subtract(piece.end, piece.start)) for piece in flesh])
     area = float((2 * np.pi * radii * (lengths + radii)).sum())
     spacing = min(1.5 * float(radii.min()), (area / n_vertices) ** 0.5)
-    while True:
-        vertices, faces = march(implicit.field_on_grid(flesh, spacing))
-        if len(vertices) >= 3 * n_vertices:
+    for _ in range(_REFINEMENTS):
+        surface, _ = Mesh(*march(implicit.field_on_grid(flesh, spacing)), name=name).largest_component()
+        # too coarse a grid tears thin places off or melts near ones together
+        if surface.n_vertices >= 3 * n_vertices and surface.euler_characteristic == 2:
             break
         spacing *= 0.8
-    coarse = decimate(Mesh(vertices, faces, name=name), n_vertices).mesh
+    coarse = decimate(surface, n_vertices).mesh
     step = spacing / 10
 
     def project(points: Float[np.ndarray, "n 3"]) -> Float[np.ndarray, "n 3"]:

@@ -160,8 +160,8 @@ def _best(u, vertices, faces, alive, head, following, quadrics, frozen, border, 
             corner = following[corner]
         if border[u] and between != 1:
             continue
-        step = np.sum((vertices[v] - vertices[u]) ** 2)
-        cost = max(_evaluate(quadrics[u], vertices[v]) + _evaluate(quadrics[v], vertices[v]), 0.0)
+        step = _square(vertices, u, v)
+        cost = max(_evaluate(quadrics, u, vertices, v) + _evaluate(quadrics, v, vertices, v), 0.0)
         cost += _STEP_WEIGHT * step * step
         if cost >= best_cost:
             continue
@@ -180,35 +180,49 @@ def _best(u, vertices, faces, alive, head, following, quadrics, frozen, border, 
 
 
 @njit(cache=True, nogil=True)
-def _evaluate(q, p):
-    x, y, z = p
-    return (
-        q[0] * x * x + q[4] * y * y + q[7] * z * z + q[9]
-        + 2 * (q[1] * x * y + q[2] * x * z + q[5] * y * z + q[3] * x + q[6] * y + q[8] * z)
-    )  # fmt: skip
+def _evaluate(quadrics, u, vertices, v):
+    x, y, z = vertices[v, 0], vertices[v, 1], vertices[v, 2]
+    along_x = quadrics[u, 0] * x + 2 * (quadrics[u, 1] * y + quadrics[u, 2] * z + quadrics[u, 3])
+    along_y = quadrics[u, 4] * y + 2 * (quadrics[u, 5] * z + quadrics[u, 6])
+    along_z = quadrics[u, 7] * z + 2 * quadrics[u, 8]
+    return along_x * x + along_y * y + along_z * z + quadrics[u, 9]
 
 
 @njit(cache=True, nogil=True)
 def _turns_over(u, v, vertices, faces, alive, head, following):
+    """True if a face that stays would turn too far, or become too thin, when u moves to v."""
     corner = head[u]
     while corner >= 0:
         f = corner // 3
         if alive[f]:
             b, c = faces[f, (corner + 1) % 3], faces[f, (corner + 2) % 3]
             if b != v and c != v:
-                side = vertices[c] - vertices[b]
-                old = np.cross(vertices[b] - vertices[u], side)
-                new = np.cross(vertices[b] - vertices[v], side)
-                old_area, new_area = np.sqrt(np.sum(old**2)), np.sqrt(np.sum(new**2))
+                old_x, old_y, old_z = _cross(vertices, u, b, c)
+                new_x, new_y, new_z = _cross(vertices, v, b, c)
+                old_area = np.sqrt(old_x * old_x + old_y * old_y + old_z * old_z)
+                new_area = np.sqrt(new_x * new_x + new_y * new_y + new_z * new_z)
                 if old_area > 0:
-                    if np.sum(old * new) <= _LEAST_COSINE * old_area * new_area:
+                    if old_x * new_x + old_y * new_y + old_z * new_z <= _LEAST_COSINE * old_area * new_area:
                         return True
-                    squares = np.sum(side**2) + np.sum((vertices[b] - vertices[v]) ** 2)
-                    squares += np.sum((vertices[c] - vertices[v]) ** 2)
+                    squares = _square(vertices, b, c) + _square(vertices, b, v) + _square(vertices, c, v)
                     if 2 * np.sqrt(3.0) * new_area < _LEAST_QUALITY * squares and new_area < old_area:
                         return True
         corner = following[corner]
     return False
+
+
+@njit(cache=True, nogil=True)
+def _cross(vertices, a, b, c):
+    """(b − a) × (c − a), in plain numbers: this is the innermost loop."""
+    x1, y1, z1 = vertices[b, 0] - vertices[a, 0], vertices[b, 1] - vertices[a, 1], vertices[b, 2] - vertices[a, 2]
+    x2, y2, z2 = vertices[c, 0] - vertices[a, 0], vertices[c, 1] - vertices[a, 1], vertices[c, 2] - vertices[a, 2]
+    return y1 * z2 - z1 * y2, z1 * x2 - x1 * z2, x1 * y2 - y1 * x2
+
+
+@njit(cache=True, nogil=True)
+def _square(vertices, a, b):
+    x, y, z = vertices[b, 0] - vertices[a, 0], vertices[b, 1] - vertices[a, 1], vertices[b, 2] - vertices[a, 2]
+    return x * x + y * y + z * z
 
 
 @njit(cache=True, nogil=True)

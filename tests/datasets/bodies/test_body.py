@@ -15,8 +15,12 @@ each_plan = pytest.mark.parametrize("plan", list(PLANS))
 
 
 @cache
-def body_of(plan, seed=0, n_vertices=1500):
+def made(plan, seed, n_vertices):
     return make_body(plan, n_vertices, seed=seed)
+
+
+def body_of(plan, seed=0, n_vertices=1500):
+    return made(plan, seed, n_vertices)
 
 
 def signed_volume(mesh):
