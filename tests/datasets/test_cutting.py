@@ -138,6 +138,7 @@ def test_the_balls_of_pfaust_are_as_large_as_in_the_paper():
         (lambda: cut_balls(WHOLE, [0], 100.0), "the balls left no face"),
         (lambda: random_cuts(THREE_BALLS, "holes"), "tries of recipe='holes'"),
         (lambda: random_cuts(THREE_BALLS, "cuts"), "tries of recipe='cuts'"),
+        (lambda: random_cuts(WHOLE.scaled(0.0), "cuts"), "torus has area 0"),
         (lambda: inspect.unwrap(random_cuts)(WHOLE, "bites"), "recipe='bites' must be one of 'pfaust-m'"),
     ],
 )

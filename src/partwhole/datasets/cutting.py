@@ -122,6 +122,8 @@ def random_cuts(mesh: Mesh, recipe: Recipe = "pfaust-m", seed: int | np.random.G
     >>> 0.4 <= random_cuts(sphere(1000), "holes", seed=3).area_share <= 0.7
     True
     """
+    if mesh.area == 0:
+        raise ValueError(f"{mesh.name} has area 0; the recipes are for surfaces with area")
     rng = np.random.default_rng(seed)
     if recipe in _PFAUST:
         count, radius = _PFAUST[recipe]

@@ -39,7 +39,7 @@ def hand(rng: np.random.Generator) -> Skeleton:
             bone = f"{name} {part + 1}"
             spread = (Hinge(Z, -5, 5),) if part == 0 else ()
             bones.append(Bone(bone, above, joint, (Hinge(across, low, high), *spread)))
-            flesh.append(Flesh(bone, joint, end, radius, 0.93 * radius, 0.006 if part else 0.008))
+            flesh.append(Flesh(bone, joint, end, radius, 0.93 * radius, 0.003 if part else 0.008))
             above, joint, radius = bone, end, 0.93 * radius
         landmarks[name] = plus(joint, way, radius)
     way = unit((0.78, 0.62, 0.3))
@@ -50,7 +50,7 @@ def hand(rng: np.random.Generator) -> Skeleton:
     ):
         end = plus(joint, way, share * thumb)
         bones.append(Bone(f"thumb {part + 1}", above, joint, (Hinge(across, low, high),)))
-        flesh.append(Flesh(f"thumb {part + 1}", joint, end, thick * r, 0.9 * thick * r, 0.006 if part else 0.02))
+        flesh.append(Flesh(f"thumb {part + 1}", joint, end, thick * r, 0.9 * thick * r, 0.003 if part else 0.02))
         above, joint = f"thumb {part + 1}", end
         way = unit(tuple(0.75 * np.array(way) + np.array([0.0, 0.22, 0.0])))
     landmarks["thumb"] = plus(joint, way, 0.01)

@@ -11,7 +11,7 @@ from partwhole.datasets.bodies.skeleton import Bone, Flesh, Hinge, Skeleton
 def quadruped(rng: np.random.Generator) -> Skeleton:
     """A four-legged animal, between cat, dog and horse: trunk, neck, head with muzzle and ears, four legs, tail."""
     size, trunk, leg, neck, muzzle, tail, girth, limb, ear, head = factors(
-        rng, 0.2, 0.1, 0.14, 0.2, 0.18, 0.2, 0.08, 0.1, 0.2, 0.08
+        rng, 0.2, 0.1, 0.14, 0.2, 0.12, 0.2, 0.08, 0.1, 0.2, 0.08
     )
     back, front, belly = -0.34 * trunk, 0.28 * trunk, 0.5 * leg
 
@@ -55,8 +55,8 @@ def quadruped(rng: np.random.Generator) -> Skeleton:
     loin, ribs = (0.0, up(0.775), back + 0.2 * trunk), (0.0, up(0.755), front - 0.2 * trunk)
     flesh = [
         Flesh("pelvis", (0, up(0.77), back - 0.02), loin, 0.108 * g, 0.108 * g, 0.05, X, 0.92),
-        Flesh("loin", loin, ribs, 0.108 * g, 0.135 * g, 0.05, X, 0.92),
-        Flesh("chest", ribs, (0, up(0.77), front + 0.01), 0.135 * g, 0.118 * g, 0.05, X, 0.92),
+        Flesh("loin", loin, ribs, 0.108 * g, 0.135 * g, 0.012, X, 0.92),
+        Flesh("chest", ribs, (0, up(0.77), front + 0.01), 0.135 * g, 0.118 * g, 0.012, X, 0.92),
         Flesh("chest", (0, up(0.8), front), neck_base, 0.11 * g, 0.095 * g, 0.06, X, 0.9),
         Flesh("neck", neck_base, neck_middle, 0.095 * g, 0.078 * g, 0.05, X, 0.85),
         Flesh("nape", neck_middle, poll, 0.078 * g, 0.066 * g, 0.04, X, 0.88),
