@@ -10,20 +10,18 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
-import platform
-import subprocess
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 from numba import njit
 
-from partwhole.criterion.min_plus import min_plus, n_workers
+from partwhole.criterion.min_plus import min_plus
+from partwhole.store.cores import available_cores
+from recording import heading, save, table
 
 CHAINS, STEPS = 8, 32
 
@@ -106,20 +104,6 @@ def boundary_pair_loop(F: np.ndarray, E: np.ndarray, n_pairs: int) -> float:
     return (time.perf_counter() - start) / n_pairs * len(E) ** 2
 
 
-def commit() -> str:
-    run = ["git", "describe", "--always", "--dirty"]
-    found = subprocess.run(run, capture_output=True, text=True, cwd=Path(__file__).parent, check=False)
-    return found.stdout.strip() or "unknown"
-
-
-def processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--vertices", type=int, default=5000)
@@ -127,7 +111,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=4)
     parser.add_argument("--json", type=Path, help="write the numbers there as well")
     given = parser.parse_args()
-    V, B, workers = given.vertices, given.boundary, n_workers()
+    V, B, workers = given.vertices, given.boundary, available_cores()
     rng = np.random.default_rng(0)
     F, E = rng.random((B, V), dtype=np.float32), rng.random((B, B), dtype=np.float32)
     to_boundary = np.ascontiguousarray(F.T)
@@ -162,31 +146,20 @@ def report(given: argparse.Namespace, seconds: dict[str, float | None], peak: fl
     pairs = V * B**2 + V**2 * B
     ours = seconds["partwhole"]
     assert ours is not None
-    date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    print(f"{processor()}, {workers} threads; {date}; commit {commit()}; NumPy {np.__version__}")
+    print(heading())
     if hasattr(os, "getloadavg"):
         print(f"{os.getloadavg()[0]:.1f} processes at work in the last minute: a quiet machine shows about {workers}")
-    print(f"V = {V}, B = {B}, float32: {pairs / 1e9:.2f}·10⁹ additions with a minimum")
+    print(f"V = {V}, B = {B}, float32, {workers} threads: {pairs / 1e9:.2f}·10⁹ additions with a minimum")
     print(f"peak in registers: {peak / 1e9:.1f}·10⁹ a second\n")
-    print("| way | seconds | of the peak | partwhole is faster by |\n| --- | --- | --- | --- |")
-    for name, took in seconds.items():
-        if took is None:
-            print(f"| {name} | not installed | | |")
-        else:
-            print(f"| {name} | {took:.3f} | {100 * pairs / took / peak:.1f} % | {took / ours:.1f}× |")
-    if given.json:
-        numbers = {
-            "device": processor(),
-            "threads": workers,
-            "date": date,
-            "commit": commit(),
-            "vertices": V,
-            "boundary": B,
-            "pairs": pairs,
-            "peak_pairs_per_second": peak,
-            "seconds": seconds,
-        }
-        given.json.write_text(json.dumps(numbers, indent=2) + "\n")
+    rows = [
+        [name, f"{took:.3f}", f"{100 * pairs / took / peak:.1f} %", f"{took / ours:.1f}×"]
+        if took
+        else [name, "not installed", "", ""]
+        for name, took in seconds.items()
+    ]
+    print(table(["way", "seconds", "of the peak", "partwhole is faster by"], rows))
+    numbers = {"threads": workers, "vertices": V, "boundary": B, "peak_pairs_per_second": peak, "seconds": seconds}
+    save(given.json, numbers)
 
 
 if __name__ == "__main__":

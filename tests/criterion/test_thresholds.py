@@ -13,6 +13,7 @@ from partwhole.criterion.reference import brute_force_threshold
 from partwhole.criterion.result import Criterion
 from partwhole.criterion.wormhole_graph import wormhole_graph_distances
 from partwhole.datasets.primitives import plane, torus
+from partwhole.geodesics import uniform_metric
 from partwhole.mesh import Mesh
 
 CRITERIA: dict[str, Callable[..., Criterion]] = {
@@ -279,10 +280,13 @@ def test_wrong_knobs(torn_sphere, bad: float) -> None:
         wormhole_criterion(torn.part, torn.D_part, rtol=bad)
 
 
-def test_distances_of_another_mesh(torn_sphere) -> None:
-    torn = torn_sphere(0)
-    D = torn.D_part.copy()
-    u, v = torn.part.boundary_edges[0]
-    D[u, v] = D[v, u] = np.inf
-    with pytest.raises(ValueError, match="D is infinite between the ends of a boundary edge"):
-        wormhole_criterion(torn.part, D, sound=True)
+def test_a_metric_brings_its_bound_and_its_edge_lengths(torn_sphere) -> None:
+    part = torn_sphere(0).part
+    metric = uniform_metric(part, 3.0)
+    plain = torn_sphere(0).D_part
+    for make in (boundary_criterion, wormhole_criterion, same_loop_criterion):
+        for sound in (False, True):
+            scaled = make(part, 3 * plain, metric_bound=metric, sound=sound)
+            np.testing.assert_allclose(scaled.threshold, 3 * make(part, plain, sound=sound).threshold, rtol=1e-12)
+    with pytest.raises(ValueError, match="make the metric from this mesh"):
+        wormhole_criterion(part, plain, metric_bound=uniform_metric(torn_sphere(0).whole, 1.0), sound=True)

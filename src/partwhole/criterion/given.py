@@ -3,36 +3,115 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
+from partwhole.criterion.min_plus import Device, min_plus
+from partwhole.criterion.result import Criterion, Kind
 from partwhole.mesh.surface import Mesh
+
+Array = Any
+"""A NumPy array, or a torch tensor where distances are on a CUDA device."""
+
+
+def given_distances(
+    mesh: Mesh, D: ArrayLike, rows: ArrayLike | None, from_boundary: ArrayLike | None, device: Device
+) -> GivenDistances:
+    if device == "cuda":
+        from partwhole.criterion.cuda.given import DeviceDistances
+
+        return DeviceDistances.check(mesh, D, rows, from_boundary)
+    if device != "cpu":
+        raise ValueError(f'device must be "cpu" or "cuda", got {device!r}')
+    return GivenDistances.check(mesh, D, rows, from_boundary)
 
 
 @dataclass(frozen=True, eq=False)
 class GivenDistances:
-    """`distances[k]` are those of vertex `rows[k]` (of vertex k without rows); `from_boundary` has every vertex."""
+    """`distances[k]` are those of vertex `rows[k]` (of vertex k without rows); `from_boundary` has every vertex.
 
-    distances: Float[np.ndarray, "r n"]
-    from_boundary: Float[np.ndarray, "b n"]
+    The methods are the little algebra that thresholds are written in; a subclass does the same on a CUDA device.
+    """
+
+    distances: Array
+    from_boundary: Array
     rows: Int[np.ndarray, "r"] | None
 
-    def of_rows(self, values: Float[np.ndarray, "*_ n"]) -> Float[np.ndarray, "*_ r"]:
+    def of_rows(self, values: Array) -> Array:
         """The columns of an array over all vertices that belong to the chosen rows."""
         return values if self.rows is None else values[..., self.rows]
+
+    def between_boundary(self, mesh: Mesh) -> Float[np.ndarray, "b b"]:
+        """Distances among the boundary vertices."""
+        return self.from_boundary[:, mesh.boundary_vertices].astype(np.float64)
+
+    def to_boundary(self, slack: Float[np.ndarray, "b"]) -> Float[np.ndarray, "b n"]:
+        """[d(i, b) − h(b)]₊"""
+        if not slack.any():
+            return self.from_boundary
+        shorter = self.from_boundary - slack[:, None].astype(self.from_boundary.dtype)
+        return np.maximum(shorter, 0, out=shorter)
+
+    def smallest(self, to_boundary: Float[np.ndarray, "b n"]) -> Float[np.ndarray, "n"]:
+        """Over the boundary; inf if there is none."""
+        return to_boundary.min(axis=0, initial=np.inf)
+
+    def outer_sum(self, left: Float[np.ndarray, "r"], right: Float[np.ndarray, "n"]) -> Float[np.ndarray, "r n"]:
+        with np.errstate(over="ignore"):  # beyond the largest float, K is above every finite D
+            return np.add.outer(left, right)
+
+    def like_distances(self, array: Float[np.ndarray, "b b"]) -> Float[np.ndarray, "b b"]:
+        with np.errstate(over="ignore"):  # beyond the largest float, K is above every finite D
+            return array.astype(self.distances.dtype)
+
+    def min_plus(self, a: Float[np.ndarray, "m k"], b: Float[np.ndarray, "k n"]) -> Float[np.ndarray, "m n"]:
+        return min_plus(a, b)
+
+    def criterion(
+        self, kind: Kind, mesh: Mesh, threshold: Array, *, sound: bool, rtol: float | None, metric_bound: float
+    ) -> Criterion:
+        return self._result(Criterion, kind, mesh, threshold, self.distances.dtype.itemsize, sound, rtol, metric_bound)
+
+    def _result(
+        self,
+        made: type[Criterion],
+        kind: Kind,
+        mesh: Mesh,
+        threshold: Array,
+        bytes_per_number: int,
+        sound: bool,
+        rtol: float | None,
+        metric_bound: float,
+    ) -> Criterion:
+        if rtol is None:
+            rtol = 1e-5 if bytes_per_number == 4 else 1e-9
+        if not 0 <= rtol < np.inf:
+            raise ValueError(f"rtol must be finite and at least 0, got {rtol}")
+        return made(
+            kind=kind,
+            distances=self.distances,
+            threshold=threshold,
+            rows=self.rows,
+            sound=sound,
+            rtol=rtol,
+            metric_bound=metric_bound,
+            closed=mesh.is_closed,
+        )
 
     @classmethod
     def check(cls, mesh: Mesh, D: ArrayLike, rows: ArrayLike | None, from_boundary: ArrayLike | None) -> GivenDistances:
         n, b = mesh.n_vertices, len(mesh.boundary_vertices)
-        distances = checked_distances("D", D)
+        distances = cls.checked("D", D)
         chosen = None if rows is None else _checked_rows(rows, n)
-        all_pairs = distances.shape == (n, n) and (chosen is None or from_boundary is None or len(chosen) != n)
+        shape = tuple(distances.shape)
+        all_pairs = shape == (n, n) and (chosen is None or from_boundary is None or len(chosen) != n)
         if not all_pairs:
-            if chosen is None or distances.shape != (len(chosen), n):
+            if chosen is None or shape != (len(chosen), n):
                 raise ValueError(
-                    f"D has shape {distances.shape}, but {mesh.name} has {n} vertices: give all pairs, {(n, n)}, "
+                    f"D has shape {shape}, but {mesh.name} has {n} vertices: give all pairs, {(n, n)}, "
                     "or one row for each vertex in rows, with from_boundary"
                 )
             if from_boundary is None:
@@ -42,15 +121,19 @@ class GivenDistances:
         if from_boundary is None:
             boundary_rows = distances[mesh.boundary_vertices]
         else:
-            boundary_rows = checked_distances("from_boundary", from_boundary)
-            if boundary_rows.shape != (b, n) or boundary_rows.dtype != distances.dtype:
+            boundary_rows = cls.checked("from_boundary", from_boundary)
+            if tuple(boundary_rows.shape) != (b, n) or boundary_rows.dtype != distances.dtype:
                 raise ValueError(
                     f"from_boundary must have shape {(b, n)} (rows in the order of mesh.boundary_vertices) and the "
-                    f"type of D, {distances.dtype}; got {boundary_rows.shape} and {boundary_rows.dtype}"
+                    f"type of D, {distances.dtype}; got {tuple(boundary_rows.shape)} and {boundary_rows.dtype}"
                 )
         if all_pairs and chosen is not None:
             distances = distances[chosen]
         return cls(distances, boundary_rows, chosen)
+
+    @staticmethod
+    def checked(name: str, given: ArrayLike) -> Array:
+        return checked_distances(name, given)
 
 
 def checked_distances(name: str, given: ArrayLike) -> Float[np.ndarray, "_ n"]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
+
+from partwhole.store.cores import available_cores
 
 Device = Literal["cpu", "cuda"]
 
@@ -46,18 +47,13 @@ def min_plus(a: ArrayLike, b: ArrayLike, *, device: Device = "cpu") -> Float[np.
     return _min_plus_cpu(a, b)
 
 
-def n_workers() -> int:
-    """Number of cores the process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def _min_plus_cpu(a: Float[np.ndarray, "m k"], b: Float[np.ndarray, "k n"]) -> Float[np.ndarray, "m n"]:
     from partwhole.criterion.cpu.min_plus import min_plus_rows
 
     # one memory layout, so that one kernel is compiled; the copy it may cost is small beside the product
     a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
     out = np.empty((len(a), b.shape[1]), a.dtype)
-    workers = n_workers()
+    workers = available_cores()
     if workers == 1 or len(a) * b.size < _WORTH_A_THREAD:
         min_plus_rows(a, b, out, 0, len(a))
         return out

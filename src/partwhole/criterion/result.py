@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -19,12 +19,13 @@ _BLOCK_ENTRIES = 1 << 20
 class Criterion:
     """Which pairs of vertices are guaranteed to be as far apart on the whole as they are on the part.
 
-    Row k belongs to vertex `rows[k]`, or to vertex k if `rows` is None; columns are all vertices.
+    Row k belongs to vertex `rows[k]`, or to vertex k if `rows` is None; columns are all vertices. Arrays are NumPy's, or
+    torch tensors if the criterion was computed with device="cuda".
     """
 
     kind: Kind
-    distances: Float[np.ndarray, "r n"]
-    threshold: Float[np.ndarray, "r n"]
+    distances: Any
+    threshold: Any
     rows: Int[np.ndarray, "r"] | None
     sound: bool
     rtol: float
@@ -32,7 +33,8 @@ class Criterion:
     closed: bool = False
 
     def __post_init__(self) -> None:
-        self.threshold.setflags(write=False)
+        if isinstance(self.threshold, np.ndarray):
+            self.threshold.setflags(write=False)
 
     def __repr__(self) -> str:
         shape = "×".join(map(str, self.threshold.shape))

@@ -20,10 +20,12 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from partwhole.criterion.given import GivenDistances
+from partwhole.criterion.border import Border, bound_of
+from partwhole.criterion.given import Array, GivenDistances, given_distances
 from partwhole.criterion.loops import check_piece_of_sphere
-from partwhole.criterion.min_plus import Device, min_plus
-from partwhole.criterion.result import Criterion, Kind
+from partwhole.criterion.min_plus import Device
+from partwhole.criterion.result import Criterion
+from partwhole.geodesics.metrics import Metric
 from partwhole.mesh.surface import Mesh
 
 
@@ -33,13 +35,14 @@ def boundary_criterion(
     *,
     rows: ArrayLike | None = None,
     from_boundary: ArrayLike | None = None,
+    metric_bound: float | Metric = 1.0,
     sound: bool = False,
     device: Device = "cpu",
     rtol: float | None = None,
 ) -> Criterion:
     """K_ij = d(i, B) + d(j, B): the way to the boundary and back from it (C_T; Bronstein 2006, Rosman 2008).
 
-    The parameters are those of `wormhole_criterion`; nothing here is worth a GPU, so `device` changes nothing.
+    The parameters are those of `wormhole_criterion`; of `metric_bound` only a metric's edge lengths matter, to `sound`.
 
     Examples
     --------
@@ -48,12 +51,11 @@ def boundary_criterion(
     >>> boundary_criterion(square, D).fraction  # every vertex lies on the boundary
     0.0
     """
-    given = GivenDistances.check(mesh, D, rows, from_boundary)
-    slack = _slack(mesh, given, sound)
-    nearest = _to_boundary(given, slack).min(axis=0, initial=np.inf)
-    with np.errstate(over="ignore"):  # beyond the largest float, K is above every finite D
-        K = np.add.outer(given.of_rows(nearest), nearest)
-    return _criterion("boundary", mesh, given, K, sound=sound, rtol=rtol, metric_bound=1.0)
+    given = given_distances(mesh, D, rows, from_boundary, device)
+    border = Border.of(mesh, given.between_boundary(mesh), metric_bound, sound)
+    nearest = given.smallest(given.to_boundary(border.slack))
+    K = given.outer_sum(given.of_rows(nearest), nearest)
+    return given.criterion("boundary", mesh, K, sound=sound, rtol=rtol, metric_bound=1.0)
 
 
 def wormhole_criterion(
@@ -62,7 +64,7 @@ def wormhole_criterion(
     *,
     rows: ArrayLike | None = None,
     from_boundary: ArrayLike | None = None,
-    metric_bound: float = 1.0,
+    metric_bound: float | Metric = 1.0,
     sound: bool = False,
     device: Device = "cpu",
     rtol: float | None = None,
@@ -77,10 +79,11 @@ def wormhole_criterion(
     from_boundary : distances from each of `mesh.boundary_vertices`, (b, n); needed if `D` holds chosen rows only. If it
         is given and there are as many rows as vertices, row k of `D` belongs to `rows[k]`
     metric_bound : c, square root of the smallest eigenvalue that the surface metric has anywhere on the whole, relative
-        to the metric of space; `D` is then measured with that metric too. 0 gives the boundary criterion
+        to the metric of space; `D` is then measured with that metric too. A `Metric` made from `mesh` stands for its
+        `lower_bound`. 0 gives the boundary criterion
     sound : False takes ways out at boundary vertices only, which is right for graph distances. True allows for
         continuous ways, which may leave inside a boundary edge (see Notes)
-    device : where the min-plus products are computed
+    device : "cuda" computes on a CUDA device; `D` may be a tensor there, and the arrays of the result are
     rtol : a pair is guaranteed if D ≤ K (1 + rtol), and is then consistent to this relative tolerance. Without any,
         rounding would decide the many pairs whose shortest way touches the boundary, where D = K.
         Default 1e-9 in float64, 1e-5 in float32
@@ -101,11 +104,10 @@ def wormhole_criterion(
     >>> wormhole_criterion(square, D).mask[1]  # along the edges, 1 to 3 is farther than the straight line
     array([ True,  True,  True, False])
     """
-    given = GivenDistances.check(mesh, D, rows, from_boundary)
-    slack = _slack(mesh, given, sound)
-    across = _straight_across(mesh, metric_bound, slack)
-    K = _threshold(given, _to_boundary(given, slack), across, device)
-    return _criterion("wormhole", mesh, given, K, sound=sound, rtol=rtol, metric_bound=metric_bound)
+    given = given_distances(mesh, D, rows, from_boundary, device)
+    border = Border.of(mesh, given.between_boundary(mesh), metric_bound, sound)
+    K = _threshold(given, border, border.straight)
+    return given.criterion("wormhole", mesh, K, sound=sound, rtol=rtol, metric_bound=bound_of(metric_bound))
 
 
 def same_loop_criterion(
@@ -114,7 +116,7 @@ def same_loop_criterion(
     *,
     rows: ArrayLike | None = None,
     from_boundary: ArrayLike | None = None,
-    metric_bound: float = 1.0,
+    metric_bound: float | Metric = 1.0,
     whole_genus: int = 0,
     sound: bool = False,
     device: Device = "cpu",
@@ -145,98 +147,13 @@ def same_loop_criterion(
             "through one and come back through another; use wormhole_criterion"
         )
     check_piece_of_sphere(mesh)
-    given = GivenDistances.check(mesh, D, rows, from_boundary)
-    slack = _slack(mesh, given, sound)
-    across = _chains_across(mesh, given, _straight_across(mesh, metric_bound, slack), slack, device)
-    K = _threshold(given, _to_boundary(given, slack), across, device)
-    return _criterion("same-loop", mesh, given, K, sound=sound, rtol=rtol, metric_bound=metric_bound)
+    given = given_distances(mesh, D, rows, from_boundary, device)
+    border = Border.of(mesh, given.between_boundary(mesh), metric_bound, sound)
+    K = _threshold(given, border, border.chained(device))
+    return given.criterion("same-loop", mesh, K, sound=sound, rtol=rtol, metric_bound=bound_of(metric_bound))
 
 
-def _threshold(
-    given: GivenDistances, to_boundary: Float[np.ndarray, "b n"], across: Float[np.ndarray, "b b"], device: Device
-) -> Float[np.ndarray, "r n"]:
-    to_boundary_of_rows = given.of_rows(to_boundary).T
-    with np.errstate(over="ignore"):  # beyond the largest float, K is above every finite D
-        across = across.astype(to_boundary.dtype)
-    return min_plus(min_plus(to_boundary_of_rows, across, device=device), to_boundary, device=device)
-
-
-def _to_boundary(given: GivenDistances, slack: Float[np.ndarray, "b"]) -> Float[np.ndarray, "b n"]:
-    """[d(i, b) − h(b)]₊"""
-    if not slack.any():
-        return given.from_boundary
-    shorter = given.from_boundary - slack[:, None].astype(given.from_boundary.dtype)
-    return np.maximum(shorter, 0, out=shorter)
-
-
-def _straight_across(mesh: Mesh, metric_bound: float, slack: Float[np.ndarray, "b"]) -> Float[np.ndarray, "b b"]:
-    """[c |b₁ − b₂| − h(b₁) − h(b₂)]₊"""
-    if not 0 <= metric_bound < np.inf:
-        raise ValueError(f"metric_bound must be finite and at least 0, got {metric_bound}; 1 is the metric of space")
-    points = mesh.vertices[mesh.boundary_vertices]
-    lines = np.sqrt(sum(np.subtract.outer(x, x) ** 2 for x in points.T))
-    return np.maximum(metric_bound * lines - np.add.outer(slack, slack), 0)
-
-
-def _chains_across(
-    mesh: Mesh,
-    given: GivenDistances,
-    straight: Float[np.ndarray, "b b"],
-    slack: Float[np.ndarray, "b"],
-    device: Device,
-) -> Float[np.ndarray, "b b"]:
-    """max(straight, J ⊕ J⊗T⊗J ⊕ … with one T less than there are loops)"""
-    labels = mesh.boundary_labels
-    same_loop = np.equal.outer(labels, labels)
-    inside = given.from_boundary[:, mesh.boundary_vertices] - np.add.outer(slack, slack)
-    jump = np.where(same_loop, straight, np.inf)
-    move = np.where(same_loop, np.inf, np.maximum(inside, 0))
-    move_and_jump = min_plus(move, jump, device=device)
-    chain = jump
-    for _ in range(len(np.unique(labels)) - 1):
-        longer = np.minimum(chain, min_plus(chain, move_and_jump, device=device))
-        if np.array_equal(longer, chain):
-            break
-        chain = longer
-    return np.maximum(chain, straight)
-
-
-def _slack(mesh: Mesh, given: GivenDistances, sound: bool) -> Float[np.ndarray, "b"]:
-    """h(b), half the longest boundary edge at b, or 0 if ways out are taken at boundary vertices only."""
-    longest = np.zeros(len(mesh.boundary_vertices))
-    if not sound:
-        return longest
-    start, end = mesh.boundary_edges.T
-    ends = np.searchsorted(mesh.boundary_vertices, mesh.boundary_edges)
-    length = np.linalg.norm(mesh.vertices[end] - mesh.vertices[start], axis=1)
-    length = np.maximum(length, given.from_boundary[ends[:, 0], end])
-    if not np.isfinite(length).all():
-        raise ValueError(f"D is infinite between the ends of a boundary edge of {mesh.name}: D is of another mesh")
-    np.maximum.at(longest, ends, length[:, None])
-    return longest / 2
-
-
-def _criterion(
-    kind: Kind,
-    mesh: Mesh,
-    given: GivenDistances,
-    K: Float[np.ndarray, "r n"],
-    *,
-    sound: bool,
-    rtol: float | None,
-    metric_bound: float,
-) -> Criterion:
-    if rtol is None:
-        rtol = 1e-5 if K.dtype == np.float32 else 1e-9
-    if not 0 <= rtol < np.inf:
-        raise ValueError(f"rtol must be finite and at least 0, got {rtol}")
-    return Criterion(
-        kind=kind,
-        distances=given.distances,
-        threshold=K,
-        rows=given.rows,
-        sound=sound,
-        rtol=rtol,
-        metric_bound=metric_bound,
-        closed=mesh.is_closed,
-    )
+def _threshold(given: GivenDistances, border: Border, across: Float[np.ndarray, "b b"]) -> Array:
+    """K = to_boundaryᵀ ⊗ across ⊗ to_boundary"""
+    to_boundary = given.to_boundary(border.slack)
+    return given.min_plus(given.min_plus(given.of_rows(to_boundary).T, given.like_distances(across)), to_boundary)

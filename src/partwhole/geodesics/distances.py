@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -229,11 +228,6 @@ def _in_threads(work: Callable[[Any], int], tasks: Iterable[Any], threads: int |
             yield from (future.result() for future in finished)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-def available_cores() -> int:
-    """Number of cores the process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def symmetrise(matrix: Float[np.ndarray, "n n"], *, mean: bool, block: int = 512) -> None:

@@ -261,7 +261,7 @@ def _checked_vertices(vertices: ArrayLike, name: str) -> Float[np.ndarray, "n 3"
     bad = np.flatnonzero(~np.isfinite(array).all(axis=1))
     if len(bad):
         raise ValueError(f"{name}: vertex {bad[0]} is {array[bad[0]].tolist()} ({len(bad)} vertices are not finite)")
-    if np.abs(array).max() > 1e100:
+    if np.abs(array).max() > 1e70:
         raise ValueError(f"{name}: coordinates up to {np.abs(array).max():.3g} overflow when squared; scale them down")
     return array
 

@@ -36,4 +36,4 @@ def min_plus_tensors(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 def min_plus_arrays(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The same for NumPy arrays: there and back again."""
     torch, _ = cuda_modules()
-    return min_plus_tensors(torch.from_numpy(a).cuda(), torch.from_numpy(b).cuda()).cpu().numpy()
+    return min_plus_tensors(torch.tensor(a, device="cuda"), torch.tensor(b, device="cuda")).cpu().numpy()

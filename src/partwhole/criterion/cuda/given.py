@@ -1,0 +1,87 @@
+"""Criteria on a CUDA device: the same little algebra on torch tensors, and the masks they give."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from partwhole.criterion.cuda.min_plus import min_plus_tensors
+from partwhole.criterion.given import GivenDistances
+from partwhole.criterion.result import Criterion, Kind
+from partwhole.mesh.surface import Mesh
+from partwhole.store.accelerator import cuda_modules
+
+
+class DeviceDistances(GivenDistances):
+    """Distances as tensors on the device; what concerns the border alone is small and stays on the host."""
+
+    @staticmethod
+    def checked(name: str, given: Any) -> Any:
+        torch, _ = cuda_modules()
+        tensor = given if torch.is_tensor(given) else torch.tensor(np.asarray(given))
+        if tensor.dtype not in (torch.float32, torch.float64) or tensor.ndim != 2:
+            raise ValueError(
+                f"{name} must be a matrix of float32 or float64, got {tensor.dtype} of shape {tuple(tensor.shape)}"
+            )
+        tensor = tensor.cuda()
+        if tensor.numel() and not tensor.min() >= 0:
+            raise ValueError(f"{name} contains {tensor.min()}; distances are at least 0, and inf where there is no way")
+        return tensor
+
+    def between_boundary(self, mesh: Mesh) -> Float[np.ndarray, "b b"]:
+        return self.from_boundary[:, mesh.boundary_vertices].double().cpu().numpy()
+
+    def to_boundary(self, slack: Float[np.ndarray, "b"]) -> Any:
+        if not slack.any():
+            return self.from_boundary
+        return (self.from_boundary - self.like_distances(slack)[:, None]).clamp(min=0)
+
+    def smallest(self, to_boundary: Any) -> Any:
+        return to_boundary.amin(dim=0) if len(to_boundary) else self.distances[0] * 0 + float("inf")
+
+    def outer_sum(self, left: Any, right: Any) -> Any:
+        return left[:, None] + right[None, :]
+
+    def like_distances(self, array: Float[np.ndarray, "..."]) -> Any:
+        torch, _ = cuda_modules()
+        return torch.tensor(array, dtype=self.distances.dtype, device=self.distances.device)
+
+    def min_plus(self, a: Any, b: Any) -> Any:
+        return min_plus_tensors(a, b)
+
+    def criterion(
+        self, kind: Kind, mesh: Mesh, threshold: Any, *, sound: bool, rtol: float | None, metric_bound: float
+    ) -> Criterion:
+        size = self.distances.element_size()
+        return self._result(DeviceCriterion, kind, mesh, threshold, size, sound, rtol, metric_bound)
+
+
+class DeviceCriterion(Criterion):
+    """A `Criterion` whose arrays are tensors on a CUDA device."""
+
+    @cached_property
+    def mask(self) -> Any:
+        mask = self.distances.isfinite() & (self.threshold * (1 + self.rtol) >= self.distances)
+        mask[self._diagonal] = True
+        return mask
+
+    @cached_property
+    def soft_mask(self) -> Any:
+        soft = (self.threshold / self.distances).clamp(max=1)
+        soft[self.distances == 0] = 1
+        soft[self.distances.isinf()] = 0
+        soft[self._diagonal] = 1
+        return soft
+
+    @cached_property
+    def n_guaranteed(self) -> int:
+        return int(self.mask.sum()) - len(self.threshold)
+
+    @cached_property
+    def fraction(self) -> float:
+        finite = int(self.distances.isfinite().sum())
+        pairs = finite - int(self.distances[self._diagonal].isfinite().sum())
+        return self.n_guaranteed / pairs if pairs else float("nan")
