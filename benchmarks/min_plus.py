@@ -151,12 +151,14 @@ def report(given: argparse.Namespace, seconds: dict[str, float | None], peak: fl
         print(f"{os.getloadavg()[0]:.1f} processes at work in the last minute: a quiet machine shows about {workers}")
     print(f"V = {V}, B = {B}, float32, {workers} threads: {pairs / 1e9:.2f}·10⁹ additions with a minimum")
     print(f"peak in registers: {peak / 1e9:.1f}·10⁹ a second\n")
-    rows = [
-        [name, f"{took:.3f}", f"{100 * pairs / took / peak:.1f} %", f"{took / ours:.1f}×"]
-        if took
-        else [name, "not installed", "", ""]
-        for name, took in seconds.items()
-    ]
+    rows = []
+    for name, took in seconds.items():
+        measured = (
+            [f"{took:.3f}", f"{100 * pairs / took / peak:.1f} %", f"{took / ours:.1f}×"]
+            if took
+            else ["not installed", "", ""]
+        )
+        rows.append([name, *measured])
     print(table(["way", "seconds", "of the peak", "partwhole is faster by"], rows))
     numbers = {"threads": workers, "vertices": V, "boundary": B, "peak_pairs_per_second": peak, "seconds": seconds}
     save(given.json, numbers)
