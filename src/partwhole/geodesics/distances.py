@@ -212,9 +212,7 @@ def _exact_bundles(
 
 def _in_threads(work: Callable[[Any], int], tasks: Iterable[Any], threads: int | None) -> Iterator[int]:
     """Results as they come; at most a few tasks wait at a time, and an interruption drops those not begun."""
-    count = (
-        threads or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else threads or os.cpu_count() or 1
-    )
+    count = threads or available_cores()
     pool = ThreadPoolExecutor(max_workers=count)
     running: set[Future[int]] = set()
     try:
