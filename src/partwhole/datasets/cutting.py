@@ -181,7 +181,7 @@ def _keep(mesh: Mesh, keep: Bool[np.ndarray, "n"], cutter: str) -> Cut:
         part, kept = part.largest_component()
         vertex_map = vertex_map[kept]
         # where the whole is a manifold the part shall be one: a vertex between two fans of faces goes, too
-        keep = (part._fans_per_vertex <= 1) | (mesh._fans_per_vertex[vertex_map] > 1)
+        keep = (part.fans_per_vertex <= 1) | (mesh.fans_per_vertex[vertex_map] > 1)
         if keep.all():
             return Cut(part, vertex_map, mesh)
 

@@ -18,6 +18,7 @@ from partwhole.geodesics.metrics import Metric
 from partwhole.geodesics.stencils import Stencil, front_stencil, graph_stencil
 from partwhole.mesh import Mesh
 from partwhole.store.atomic import atomic_path
+from partwhole.store.cores import available_cores
 
 if TYPE_CHECKING:
     import torch

@@ -68,7 +68,7 @@ def decimate(mesh: Mesh, n_vertices: int, *, keep_border: bool = True) -> Decima
 
 
 def _not_manifold(mesh: Mesh) -> Bool[np.ndarray, "n"]:
-    fixed = mesh._fans_per_vertex > 1
+    fixed = mesh.fans_per_vertex > 1
     fixed[mesh.edges[mesh.faces_per_edge > 2]] = True
     return fixed
 

@@ -123,10 +123,10 @@ class Mesh:
         """True if every edge has at most two faces and the faces at every vertex form one fan."""
         if np.any(self.faces_per_edge > 2):
             return False
-        return bool(np.all(self._fans_per_vertex <= 1))
+        return bool(np.all(self.fans_per_vertex <= 1))
 
     @cached_property
-    def _fans_per_vertex(self) -> Int[np.ndarray, "n"]:
+    def fans_per_vertex(self) -> Int[np.ndarray, "n"]:
         """How many groups the faces at each vertex fall into, when faces are joined across shared edges."""
         edge_of_corner = self.opposite_edges
         corner_id = np.arange(3 * self.n_faces).reshape(-1, 3)

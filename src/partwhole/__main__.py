@@ -1,0 +1,6 @@
+"""`python -m partwhole` is the command line."""
+
+from partwhole.cli.main import main
+
+if __name__ == "__main__":
+    main()
