@@ -11,7 +11,7 @@ from partwhole.geodesics import (
     scale_invariant_metric,
     uniform_metric,
 )
-from partwhole.mesh import Mesh, decimate, farthest_points, read_mesh, remesh, repair, write_mesh
+from partwhole.mesh import Mesh, decimate, farthest_points, read_mesh, refine_border, remesh, repair, write_mesh
 
 __all__ = [
     "Criterion",
@@ -26,6 +26,7 @@ __all__ = [
     "metric_at_vertices",
     "metric_on_faces",
     "read_mesh",
+    "refine_border",
     "remesh",
     "repair",
     "same_loop_criterion",
