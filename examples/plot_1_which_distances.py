@@ -14,8 +14,8 @@ import partwhole as pw
 from partwhole.viewer.colors import GUARANTEED
 from partwhole.viewer.figures import Region, heat_figure, shares_figure, trust_figure
 
-whole = pw.datasets.make_body("biped", 2500, seed=2).pose(seed=1, strength=0.6)
-cut = pw.datasets.random_cuts(whole, "pfaust-h", seed=2)
+whole = pw.datasets.make_body("biped", 2500, seed=2).pose(seed=3, strength=0.6)
+cut = pw.datasets.random_cuts(whole, "pfaust-h", seed=6)
 part = cut.part
 print(part)
 
