@@ -167,6 +167,21 @@ def test_three_pages_bound_together_are_flat_two_by_two():
     assert np.allclose(out, np.where(same, euclidean(plane), across), rtol=1e-11)
 
 
+def test_a_window_that_is_shorter_only_in_the_middle_of_another():
+    # three faces at the edge 0-1; 4 gets to 2 over face 0 1 3, or, shorter, along an edge to 5 and over face 0 1 5
+    lengths = {(0, 1): 3.327, (0, 2): 2.353, (1, 2): 2.286, (0, 5): 2.083, (1, 5): 1.982, (0, 3): 1.32, (1, 3): 2.515}
+    lengths |= {(1, 4): 4.491, (3, 4): 3.386, (4, 5): 2.873, (5, 6): 1.753, (4, 6): 3.657}
+    faces = np.array([[0, 1, 2], [0, 1, 5], [0, 1, 3], [1, 3, 4], [4, 5, 6]])
+    edges, opposite, _ = unique_edges(faces)
+    out = np.empty((7, 7))
+    exact_distances(
+        exact_topology(7, faces, opposite, np.array([lengths[u, v] for u, v in edges.tolist()])), np.arange(7), out
+    )
+    assert out[5, 2] + 2.873 < 5.66
+    assert out[4, 2] == pytest.approx(2.873 + out[5, 2], rel=1e-12)
+    assert np.allclose(out, out.T, rtol=1e-12)
+
+
 def test_bow_tie_components_and_lone_vertices():
     vertices = np.array([[0, 0], [1, 0], [0, 1], [-1, 0], [0, -1], [9, 9], [5, 5], [6, 5], [5, 6]], float)
     found = distances(vertices, [[0, 1, 2], [0, 3, 4], [6, 7, 8]])

@@ -252,10 +252,15 @@ def _forget_repeated(gate, slack, window, windows, following, waiting, counters)
             a0, a1 = windows[other, 0], windows[other, 1]
             ox, oy, other_sigma = windows[other, 2], windows[other, 3], windows[other, 4]
             low, high = max(a0, b0), min(a1, b1)
+            # |o - b| - |s - b| is extreme at the ends, and where the line through o and s meets the gate
+            between = low
+            if y != oy:
+                between = min(max((ox * y - x * oy) / (y - oy), low), high)
             if (
                 high > low
-                and other_sigma + sqrt((low - ox) ** 2 + oy * oy) <= sigma + sqrt((low - x) ** 2 + y * y) + slack
-                and other_sigma + sqrt((high - ox) ** 2 + oy * oy) <= sigma + sqrt((high - x) ** 2 + y * y) + slack
+                and _length(other_sigma, ox, oy, low) <= _length(sigma, x, y, low) + slack
+                and _length(other_sigma, ox, oy, high) <= _length(sigma, x, y, high) + slack
+                and _length(other_sigma, ox, oy, between) <= _length(sigma, x, y, between) + slack
             ):
                 if b0 >= a0:
                     b0 = high
@@ -271,6 +276,12 @@ def _forget_repeated(gate, slack, window, windows, following, waiting, counters)
             following[copy] = waiting[gate, 2]
             waiting[gate, 2] = copy
         window = following[window]
+
+
+@kernel
+def _length(sigma, x, y, b):
+    """Length of the way by a window to the point b of its gate."""
+    return sigma + sqrt((b - x) * (b - x) + y * y)
 
 
 @kernel
