@@ -49,7 +49,7 @@ class ExactTopology(NamedTuple):
 
     corner_vertex: Int[np.ndarray, "c"]
     gates: Float[np.ndarray, "c 14"]
-    """For each gate and corner the numbers named in `exact_windows`, from BASE to FORWARD."""
+    """For each gate and corner the numbers named in `exact_pool`, from BASE to FORWARD."""
     exit_start: Int[np.ndarray, "_"]
     exits: Int[np.ndarray, "_ 2"]
     """Leaving the face of gate g backwards, through g, leads to the gates exits[exit_start[g]:exit_start[g + 1], 0]; column 1

@@ -2,29 +2,42 @@
 
 from __future__ import annotations
 
-from math import atan2, cos, pi, sin, sqrt
+from math import atan2, sqrt
 
 import numpy as np
 from numba import njit
 
+from partwhole.geodesics.cpu.exact_bends import leave_vertex, room_for_vertex
 from partwhole.geodesics.cpu.exact_fans import next_corner, previous_corner
 from partwhole.geodesics.cpu.exact_kernel import kernel
+from partwhole.geodesics.cpu.exact_pool import (
+    ANGLE,
+    APEX_X,
+    APEX_Y,
+    BASE,
+    BEGINS,
+    BETTER,
+    BUDGET,
+    COS_LEFT,
+    COS_RIGHT,
+    FORWARD,
+    FREE_COUNT,
+    LEFT,
+    REPEAT,
+    RIGHT,
+    SIN_LEFT,
+    SIN_RIGHT,
+    SLACK,
+    THIN,
+    grown,
+    release,
+    take,
+    wait,
+)
 from partwhole.geodesics.cpu.exact_queue import CURRENT, PENDING, enqueue, new_queue, pop
 
-# columns of `gates`: the triangle above the gate, sides, direction of the sides as seen from the ends of the base,
-# by how much other paths may be longer and still trim, how close to an earlier window another one is a copy of it (0:
-# nothing is remembered), and the corner at the apex: angle, place in the fan, and whether the fan goes from left to right
-BASE, APEX_X, APEX_Y, LEFT, RIGHT, COS_LEFT, SIN_LEFT, COS_RIGHT, SIN_RIGHT = range(9)
-SLACK, REPEAT, ANGLE, BEGINS, FORWARD = range(9, 14)
-
-# places in `counters`, beside those of the queue: the first free window, how many are free, how many may still be sent
-_FREE, _FREE_COUNT, _BUDGET = 2, 3, 4
-
 _KEEP = 1 + 1e-12  # another path must be shorter by this factor before it trims a ray
-_BETTER = 1 - 1e-14  # and a new distance by this one before it is passed on
-_THIN = 1e-14  # windows narrower than this, relative to their gate, hold no ray
 _TOUCH = 1e-11  # a window that misses the apex by no more than this still reaches it
-_ANGLE_TOUCH = 1e-9  # as much is added to the directions into which a path may bend
 
 # Arrays are passed one by one, and none is bound anew inside of `_propagate`: see `exact_kernel`.
 
@@ -43,12 +56,12 @@ def propagate_all(surface, sources, out):
     waiting = np.full((n_gates, 3), -1, np.int32)
     waiting[:, 1] = 0
     arrival = np.zeros(n)
-    windows, following = _grown(np.empty((0, 5)), np.empty(0, np.int32), counters, 1024)
+    windows, following = grown(np.empty((0, 5)), np.empty(0, np.int32), counters, 1024)
     for row in range(len(sources)):
         out[row] = np.inf
         out[row, sources[row]] = 0.0
         counters[CURRENT] = 0
-        counters[_BUDGET] = int(n_gates * (200 + 20 * sqrt(n_gates)))
+        counters[BUDGET] = int(n_gates * (200 + 20 * sqrt(n_gates)))
         enqueue(lines, links, counters, sources[row], n, 0.0)
         while counters[PENDING] > 0:
             needed = _propagate(
@@ -57,11 +70,11 @@ def propagate_all(surface, sources, out):
                 out[row], arrival, windows, following, waiting, lines, links, counters,
             )  # fmt: skip
             if needed > 0:
-                windows, following = _grown(windows, following, counters, needed)
+                windows, following = grown(windows, following, counters, needed)
         for gate in range(n_gates):
-            _release(waiting[gate, 2], following, counters)
+            release(waiting[gate, 2], following, counters)
             waiting[gate, 2] = -1
-        exhausted += counters[_BUDGET] < 0
+        exhausted += counters[BUDGET] < 0
     return exhausted
 
 
@@ -75,14 +88,14 @@ def _propagate(
     while counters[PENDING] > 0:
         item = pop(lines, links, counters)
         if item < n:
-            needed = _room_for_vertex(item, exit_start, vertex_start, vertex_corner)
+            needed = room_for_vertex(item, exit_start, vertex_start, vertex_corner)
         else:
             needed = _room_for_gate(item - n, gates, exit_start, waiting)
-        if needed > counters[_FREE_COUNT]:
+        if needed > counters[FREE_COUNT]:
             enqueue(lines, links, counters, item, n, 0.0)
             return needed
-        if item >= n and counters[_BUDGET] < 0:
-            _release(waiting[item - n, 0], following, counters)
+        if item >= n and counters[BUDGET] < 0:
+            release(waiting[item - n, 0], following, counters)
             waiting[item - n, 0], waiting[item - n, 1] = -1, 0
         elif item < n:
             leave_vertex(
@@ -134,7 +147,7 @@ def cross_gate(
         if nearest < np.inf:
             enqueue(lines, links, counters, n + exits[k, 0], n, nearest / width)
 
-    _release(first, following, counters)
+    release(first, following, counters)
 
 
 @kernel
@@ -142,7 +155,7 @@ def _reach_apex(gates, gate, apex, window, distance, arrival, windows, following
     """Give the apex the shortest length that a window in the list offers; True if that is better than what it had."""
     apex_x, apex_y = gates[gate, APEX_X], gates[gate, APEX_Y]
     touch = _TOUCH * gates[gate, BASE]
-    best, best_x, best_y = distance[apex] * _BETTER, 0.0, -1.0
+    best, best_x, best_y = distance[apex] * BETTER, 0.0, -1.0
     while window >= 0:
         low, high = windows[window, 0], windows[window, 1]
         x, y, sigma = windows[window, 2], windows[window, 3], windows[window, 4]
@@ -191,7 +204,7 @@ def _cross_left(
         if reach >= (high - x) * height:
             b1 = min(side, side * (y * high) / (apex_x * y - apex_y * (high - x)))
         b0, b1 = _trim(b0, b1, sx, sy, sigma, side, at_start, at_apex)
-        if not (b1 - b0 > _THIN * side and sy > 0.0):
+        if not (b1 - b0 > THIN * side and sy > 0.0):
             continue
         # the end of the base lies on the other side of all these rays: its way to b0 crosses them all
         dx, dy, ex = base * cosine - b0, base * sine, sx - b0
@@ -199,7 +212,7 @@ def _cross_left(
             continue
         if turned:
             b0, b1, sx = side - b1, side - b0, side - sx
-        nearest = min(nearest, _wait(gate, b0, b1, sx, sy, sigma, windows, following, waiting, counters))
+        nearest = min(nearest, wait(gate, b0, b1, sx, sy, sigma, windows, following, waiting, counters))
     return nearest
 
 
@@ -224,17 +237,6 @@ def _trim(b0, b1, sx, sy, sigma, side, at_start, at_end):
     if excess > 2.0 * gain * (side - b1):
         b1 = side - excess / (2.0 * gain)
     return b0, b1
-
-
-@kernel
-def _wait(gate, b0, b1, sx, sy, sigma, windows, following, waiting, counters):
-    """Let a window wait at a gate; the distance of its nearest point."""
-    window = _take(b0, b1, sx, sy, sigma, windows, following, counters)
-    following[window] = waiting[gate, 0]
-    waiting[gate, 0] = window
-    waiting[gate, 1] += 1
-    aside = min(max(sx, b0), b1) - sx
-    return sigma + sqrt(aside * aside + sy * sy)
 
 
 @kernel
@@ -272,7 +274,7 @@ def _forget_repeated(gate, slack, window, windows, following, waiting, counters)
             b1 = b0
         windows[window, 0], windows[window, 1] = b0, b1
         if b1 > b0:
-            copy = _take(b0, b1, x, y, sigma, windows, following, counters)
+            copy = take(b0, b1, x, y, sigma, windows, following, counters)
             following[copy] = waiting[gate, 2]
             waiting[gate, 2] = copy
         window = following[window]
@@ -285,141 +287,8 @@ def _length(sigma, x, y, b):
 
 
 @kernel
-def _take(b0, b1, sx, sy, sigma, windows, following, counters):
-    """A window from the list of free ones, filled."""
-    window = counters[_FREE]
-    counters[_FREE] = following[window]
-    counters[_FREE_COUNT] -= 1
-    counters[_BUDGET] -= 1
-    windows[window, 0], windows[window, 1] = b0, b1
-    windows[window, 2], windows[window, 3], windows[window, 4] = sx, sy, sigma
-    return window
-
-
-@kernel
-def _release(window, following, counters):
-    """Put all windows of a list back to the free ones."""
-    while window >= 0:
-        after = following[window]
-        following[window] = counters[_FREE]
-        counters[_FREE] = window
-        counters[_FREE_COUNT] += 1
-        window = after
-
-
-@kernel
-def leave_vertex(
-    corner_vertex, gates, exit_start, exits, vertex_start, vertex_corner, bend, total_angle, width, v,
-    is_source, distance, arrival, windows, following, waiting, lines, links, counters,
-):  # fmt: skip
-    """Offer the distance of v to its neighbours, and send windows over the faces into which paths can bend at v."""
-    n = len(distance)
-    for k in range(vertex_start[v], vertex_start[v + 1]):
-        corner = vertex_corner[k]
-        for to_next in (True, False):
-            other = next_corner(corner) if to_next else previous_corner(corner)
-            u = corner_vertex[other]
-            length = distance[v] + gates[corner, LEFT if to_next else RIGHT]
-            if length < distance[u] * _BETTER:
-                distance[u] = length
-                # v is the previous corner as seen from the next one, so the way arrives at that end of its angle
-                at_begin = to_next != (gates[other, FORWARD] != 0.0)
-                arrival[u] = gates[other, BEGINS] + (0.0 if at_begin else gates[other, ANGLE])
-                enqueue(lines, links, counters, u, n, length / width)
-        if bend[v] == 0 and not is_source:
-            continue
-        low, high = 0.0, gates[corner, ANGLE]
-        if bend[v] != 3 and not is_source:
-            low, high = _bend_range(gates, corner, bend[v] == 1, total_angle[v], arrival[v])
-            if not high > low:
-                continue
-        b0, b1 = _shadow(gates, corner, low, high)
-        base, apex_x, apex_y = gates[corner, BASE], gates[corner, APEX_X], gates[corner, APEX_Y]
-        if not b1 - b0 > _THIN * base:
-            continue
-        for e in range(exit_start[corner], exit_start[corner + 1]):
-            gate = exits[e, 0]
-            if exits[e, 1] != 0:
-                nearest = _wait(gate, b0, b1, apex_x, apex_y, distance[v], windows, following, waiting, counters)
-            else:
-                nearest = _wait(
-                    gate, base - b1, base - b0, base - apex_x, apex_y, distance[v],
-                    windows, following, waiting, counters,
-                )  # fmt: skip
-            if nearest < np.inf:
-                enqueue(lines, links, counters, n + gate, n, nearest / width)
-
-
-@kernel
-def _bend_range(gates, corner, closed, total, arrival):
-    """Directions in a corner, from its next vertex on, at least pi away from the arrival on both sides of the fan."""
-    angle = gates[corner, ANGLE]
-    offset = gates[corner, BEGINS] - arrival
-    far = pi - _ANGLE_TOUCH
-    if closed:
-        if offset < 0.0:
-            offset += total
-        low, high = far - offset, total - far - offset
-    else:
-        # the fan of a border vertex does not close: far enough to either side will do
-        low, high = far - offset, angle
-        if low > angle:
-            low, high = 0.0, -far - offset
-        elif -far - offset > 0.0:
-            low = 0.0
-    low, high = max(low, 0.0), min(high, angle)
-    return (low, high) if gates[corner, FORWARD] != 0.0 else (angle - high, angle - low)
-
-
-@kernel
-def _shadow(gates, corner, low, high):
-    """The interval of the opposite side that is seen from a corner between two angles, counted from the next vertex."""
-    base, apex_x, apex_y = gates[corner, BASE], gates[corner, APEX_X], gates[corner, APEX_Y]
-    rest = gates[corner, ANGLE] - high
-    b0 = _seen_at(low, apex_x, apex_y, base) if low > 0.0 else 0.0
-    b1 = base - _seen_at(rest, base - apex_x, apex_y, base) if rest > 0.0 else base
-    return b0, b1
-
-
-@kernel
-def _seen_at(angle, apex_x, apex_y, base):
-    """Where the base is met by the ray from the apex that makes this angle with the left side."""
-    dx = -apex_x * cos(angle) + apex_y * sin(angle)
-    dy = -apex_x * sin(angle) - apex_y * cos(angle)
-    if dy >= 0.0:
-        return base
-    return min(max(apex_x - dx * apex_y / dy, 0.0), base)
-
-
-@kernel
-def _room_for_vertex(v, exit_start, vertex_start, vertex_corner):
-    """How many windows a vertex can send at most."""
-    count = 0
-    for k in range(vertex_start[v], vertex_start[v + 1]):
-        corner = vertex_corner[k]
-        count += exit_start[corner + 1] - exit_start[corner]
-    return count
-
-
-@kernel
 def _room_for_gate(gate, gates, exit_start, waiting):
     """How many windows can come from those that wait at a gate; some gates keep a copy of each."""
     a, b = next_corner(gate), previous_corner(gate)
     count = exit_start[a + 1] - exit_start[a] + exit_start[b + 1] - exit_start[b]
     return waiting[gate, 1] * (count + 1 if gates[gate, REPEAT] > 0.0 else count)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _grown(windows, following, counters, needed):
-    """The pool of windows with room for at least `needed` more, the new ones in front of the list of free ones."""
-    old = len(following)
-    new = 2 * old + needed
-    more_windows, more_following = np.empty((new, 5)), np.empty(new, np.int32)
-    more_windows[:old] = windows
-    more_following[:old] = following
-    for k in range(old, new):
-        more_following[k] = k + 1
-    more_following[new - 1] = counters[_FREE] if old > 0 else -1
-    counters[_FREE] = old
-    counters[_FREE_COUNT] += new - old
-    return more_windows, more_following
