@@ -25,7 +25,7 @@ def test_min_plus_is_the_same(m, k, n, dtype):
 
 @pytest.mark.parametrize("criterion", [boundary_criterion, wormhole_criterion, same_loop_criterion])
 @pytest.mark.parametrize("sound", [False, True])
-@pytest.mark.parametrize("rows", [None, [5, 3, 200]])
+@pytest.mark.parametrize("rows", [None, [5, 3, 100]])
 def test_criteria_are_the_same(torn_sphere, criterion, sound, rows):
     part = torn_sphere(0).part
     D = geodesic_distances(part, method="dijkstra")

@@ -42,7 +42,7 @@ def test_parts_are_pieces_of_their_wholes(root: Path, inside: str) -> None:
 
 
 def test_what_is_missing_is_named(root: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"tr_reg_007.off does not exist: PFAUST is released by"):
+    with pytest.raises(FileNotFoundError, match=r"tr_reg_007.off does not exist: PFAUST is published by"):
         PFaust(root, "H").part(7)
     with pytest.raises(
         FileNotFoundError, match=r"has no pfaust.PFAUST-H.off, no faust_r, no pfaust.ground_truth: PFAUST"

@@ -14,6 +14,7 @@ from partwhole.geodesics import (
     scale_invariant_metric,
     uniform_metric,
 )
+from partwhole.mesh import Mesh
 
 
 @pytest.mark.parametrize("method", ["dijkstra", "fast_marching", "exact"])
@@ -49,12 +50,32 @@ def test_an_anisotropic_metric_stretches_one_direction():
     np.testing.assert_allclose(D, np.hypot(3 * mesh.vertices[:, 0], mesh.vertices[:, 1]), rtol=1e-9)
 
 
-def test_no_edge_is_shorter_than_the_bound_allows():
+def test_nothing_is_shorter_than_the_bound_allows():
     mesh = sphere(300, jitter=0.6)
-    values = np.random.default_rng(0).uniform(0.5, 4.0, 300)
+    values = np.random.default_rng(0).uniform(0.9, 1.2, 300)
     metric = metric_at_vertices(mesh, values)
-    assert metric.lower_bound == pytest.approx(np.sqrt(values.min()))
-    assert (metric.edge_lengths >= metric.lower_bound * mesh.edge_lengths * (1 - 1e-12)).all()
+    assert metric.lower_bound > 0.3
+    assert metric.lower_bound <= np.sqrt(values.min()) <= metric.edge_bound
+    assert (metric.edge_lengths >= metric.edge_bound * mesh.edge_lengths * (1 - 1e-12)).all()
+    D = geodesic_distances(mesh, method="exact", metric=metric)
+    line = np.linalg.norm(mesh.vertices[:, None] - mesh.vertices[None], axis=2)
+    assert (metric.lower_bound * line * (1 - 1e-9) <= D).all()
+
+
+def test_the_bound_looks_in_every_direction_of_a_triangle():
+    # both sides at the right angle keep their length, the third shrinks: across it the surface is squeezed
+    triangle = Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
+    squeeze = np.array([[1, 0.9, 0], [0.9, 1, 0], [0, 0, 1]])
+    metric = metric_on_faces(triangle, squeeze[None])
+    assert metric.lower_bound == pytest.approx(np.sqrt(0.1))
+    np.testing.assert_allclose(sorted(metric.edge_lengths), [np.sqrt(0.2), 1, 1])
+
+
+def test_lengths_that_form_no_triangle_have_no_bound():
+    triangle = Mesh([[0, 0, 0], [1, 0, 0], [0.5, 0.1, 0]], [[0, 1, 2]])
+    metric = metric_at_vertices(triangle, [100.0, 100.0, 1e-4])
+    assert metric.lower_bound == 0.0
+    assert metric.edge_bound > 5
 
 
 def test_the_scale_invariant_metric_forgets_the_scale():
@@ -90,4 +111,4 @@ def test_bad_metrics_are_refused():
     with pytest.raises(ValueError, match="area 0"):
         scale_invariant_metric(mesh.scaled(0.0))
     with pytest.raises(ValueError, match="finite and not negative"):
-        Metric(np.array([-1.0]), 1.0, "wrong")
+        Metric(np.array([-1.0]), 1.0, 1.0, "wrong")

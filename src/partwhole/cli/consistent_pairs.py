@@ -20,9 +20,10 @@ HEAD = ("set", "tolerance", "consistent", "by C_T", "by C_W", "by C_L", "false")
 LEGEND = (
     "consistent: of all pairs; by C_T, C_W, C_L: of the consistent pairs, those guaranteed; in per cent, mean ± "
     "standard deviation over shapes.",
-    "false: pairs that are guaranteed and not consistent, for C_T / C_W / C_L. The paper does not state its tolerance.",
+    "false: pairs that are guaranteed and not consistent, for C_T / C_W / C_L.",
+    "The paper states neither its tolerance nor its distances; fast marching at 0.01 is nearest to its numbers.",
 )
-_TOLERANCES = [1e-6, 1e-3, 1e-2, 2e-2]
+_TOLERANCES = [1e-6, 1e-3, 5e-3, 1e-2, 2e-2]
 
 
 def consistent_pairs(
@@ -31,7 +32,7 @@ def consistent_pairs(
     ] = None,
     which: Annotated[Literal["M", "H", "both"], typer.Option("--set", help="PFAUST-M, PFAUST-H or both.")] = "both",
     shapes: Annotated[int | None, typer.Option(min=1, help="Only so many shapes of each set, spread over all.")] = None,
-    method: MethodOption = "dijkstra",
+    method: MethodOption = "fast_marching",
     sound: SoundOption = False,
     tolerance: Annotated[
         list[float] | None,

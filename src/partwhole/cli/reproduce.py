@@ -12,9 +12,9 @@ reproduce = typer.Typer(
     help="Compute the tables of the paper again, and print them beside it.",
     epilog="Example: partwhole reproduce consistent-pairs --data DIR --set H --shapes 10",
 )
-reproduce.command(
-    "consistent-pairs", epilog="Example: partwhole reproduce consistent-pairs --data DIR --set H --method dijkstra"
-)(consistent_pairs)
+reproduce.command("consistent-pairs", epilog="Example: partwhole reproduce consistent-pairs --data DIR --set H")(
+    consistent_pairs
+)
 
 
 @reproduce.callback()

@@ -17,7 +17,7 @@ from partwhole.mesh.io import read_mesh
 Level = Literal["M", "H"]
 
 SOURCES = (
-    "PFAUST is released by the authors of the paper (github.com/ABracha), FAUST remeshed with Ren et al. 2018 "
+    "PFAUST is published by the paper's authors (Bracha, Dagès, Kimmel, NeurIPS 2024), FAUST remeshed by Ren et al. 2018 "
     "(github.com/llorz/SGA18_orientation_BCICP_code)"
 )
 # the released parts are stored with ten digits, in units of a whole of area 1

@@ -2,7 +2,8 @@
 
 A metric M measures a tangent vector e as √(eᵀ M e). The surface's own metric is M = I. The criterion compares ways outside
 the part, of which only their straight length is known, with ways inside it, measured with M: it needs a number c with
-√(eᵀ M e) ≥ c |e| everywhere, √C_M, the square root of the smallest eigenvalue of M over the surface.
+√(eᵀ M e) ≥ c |e| everywhere, √C_M, the square root of the smallest eigenvalue of M over the surface. On a mesh a metric is
+its edge lengths, so the bound is also taken over every direction in every triangle laid out with them.
 """
 
 from __future__ import annotations
@@ -18,14 +19,17 @@ from partwhole.mesh import Mesh
 
 @dataclass(frozen=True)
 class Metric:
-    """Edge lengths under a metric, and `lower_bound` = √C_M, to be passed to a criterion as `metric_bound`.
+    """Edge lengths under a metric, and `lower_bound` = √C_M, the number that a criterion takes as `metric_bound`.
 
-    The bound is taken over the surface at hand. For a criterion on a part it must hold on the missing region too, which
-    nobody has seen: that is the caller's to know (for a metric that is uniform, or bounded below by construction, it does).
+    The bound is taken over the surface at hand; 0 where three lengths violate the triangle inequality. For a criterion on a
+    part it must hold on the missing region too, which nobody has seen, and the metric on the part must be the whole's there
+    (curvature next to a new border is not): that is the caller's to know. A uniform metric satisfies both.
+    `edge_bound` is the bound along edges alone, which is enough for graph distances and often larger.
     """
 
     edge_lengths: Float[np.ndarray, "e"]
     lower_bound: float
+    edge_bound: float
     name: str
 
     def __post_init__(self) -> None:
@@ -38,14 +42,14 @@ def metric_at_vertices(mesh: Mesh, values: ArrayLike, *, name: str = "per vertex
 
     >>> square = Mesh([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], [[0, 1, 2], [0, 2, 3]])
     >>> metric = metric_at_vertices(square, [1, 9, 9, 1])
-    >>> metric.edge_lengths.round(2).tolist(), metric.lower_bound
+    >>> metric.edge_lengths.round(2).tolist(), metric.edge_bound
     ([2.0, 2.83, 1.0, 3.0, 2.0], 1.0)
     """
     tensors = _checked(values, mesh.n_vertices, "vertex")
     along = mesh.vertices[mesh.edges[:, 1]] - mesh.vertices[mesh.edges[:, 0]]
     at_start, at_end = (_measure(tensors[mesh.edges[:, end]], along) for end in (0, 1))
     used = np.unique(mesh.faces)
-    return Metric((at_start + at_end) / 2, _lower_bound(tensors[used], mesh.vertex_normals[used]), name)
+    return _metric(mesh, (at_start + at_end) / 2, _smallest_eigenvalue(tensors[used], mesh.vertex_normals[used]), name)
 
 
 def metric_on_faces(mesh: Mesh, values: ArrayLike, *, name: str = "per face") -> Metric:
@@ -55,14 +59,14 @@ def metric_on_faces(mesh: Mesh, values: ArrayLike, *, name: str = "per face") ->
     edge = mesh.opposite_edges.reshape(-1)
     measured = _measure(np.repeat(tensors, 3, axis=0), along[edge])
     lengths = np.bincount(edge, weights=measured, minlength=len(mesh.edges)) / mesh.faces_per_edge
-    return Metric(lengths, _lower_bound(tensors, mesh.face_normals), name)
+    return _metric(mesh, lengths, _smallest_eigenvalue(tensors, mesh.face_normals), name)
 
 
 def uniform_metric(mesh: Mesh, scale: float) -> Metric:
     """M = scale² · I: every length times `scale`."""
     if not scale > 0:
         raise ValueError(f"scale must be positive, got {scale}")
-    return Metric(mesh.edge_lengths * scale, float(scale), f"uniform scale {scale:g}")
+    return Metric(mesh.edge_lengths * scale, float(scale), float(scale), f"uniform scale {scale:g}")
 
 
 def scale_invariant_metric(mesh: Mesh, *, regulariser: float = 1e-2) -> Metric:
@@ -104,10 +108,39 @@ def _measure(tensors: Float[np.ndarray, "k 3 3"], vectors: Float[np.ndarray, "k 
     return np.sqrt(squared)
 
 
-def _lower_bound(tensors: Float[np.ndarray, "k 3 3"], normals: Float[np.ndarray, "k 3"]) -> float:
-    """√ of the smallest eigenvalue of the matrices restricted to the tangent planes."""
+def _metric(mesh: Mesh, lengths: Float[np.ndarray, "e"], smallest_eigenvalue: float, name: str) -> Metric:
+    long = mesh.edge_lengths > 0
+    edge_bound = float((lengths[long] / mesh.edge_lengths[long]).min(initial=np.inf))
+    squared = min(smallest_eigenvalue, edge_bound**2, _smallest_stretch(mesh, lengths))
+    return Metric(lengths, float(np.sqrt(max(squared, 0.0))), edge_bound, name)
+
+
+def _smallest_eigenvalue(tensors: Float[np.ndarray, "k 3 3"], normals: Float[np.ndarray, "k 3"]) -> float:
+    """Of the matrices restricted to the tangent planes."""
     # lift the normal direction out of the way: its eigenvalue becomes larger than any tangential one
     lift = np.abs(tensors).sum(axis=(1, 2)) + 1
     keep = np.eye(3) - normals[:, :, None] * normals[:, None, :]
     tangential = keep @ tensors @ keep + lift[:, None, None] * normals[:, :, None] * normals[:, None, :]
-    return float(np.sqrt(max(np.linalg.eigvalsh(tangential)[:, 0].min(), 0.0)))
+    return float(np.linalg.eigvalsh(tangential)[:, 0].min())
+
+
+def _smallest_stretch(mesh: Mesh, lengths: Float[np.ndarray, "e"]) -> float:
+    """min over triangles and directions e of |e|² under the new lengths divided by |e|² in space.
+
+    With u, v two sides of a triangle, both are quadratic forms in the coordinates (α, β) of e = αu + βv, and the minimum
+    is the smaller root λ of det(G_new − λ G) = 0. Triangles without area have no say.
+    """
+    in_space, new = (np.square(sides[mesh.opposite_edges]) for sides in (mesh.edge_lengths, lengths))
+    (a, b, c), (p, q, r) = (_gram(squares) for squares in (in_space, new))
+    area, area_new = a * c - b * b, p * r - q * q
+    proper = area > 1e-12 * np.maximum(a * c, np.finfo(float).tiny)
+    trace = (p * c + r * a - 2 * q * b)[proper]
+    # λ² area − λ trace + area_new = 0, by the form that does not cancel
+    root = np.sqrt(np.maximum(trace**2 - 4 * area[proper] * area_new[proper], 0))
+    return float((2 * area_new[proper] / (trace + root)).min(initial=np.inf))
+
+
+def _gram(squares: Float[np.ndarray, "m 3"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """u·u, u·v, v·v for the sides u, v from corner 0 to corners 1 and 2, from the squared lengths opposite each corner."""
+    opposite, to_second, to_first = squares.T
+    return to_first, (to_first + to_second - opposite) / 2, to_second

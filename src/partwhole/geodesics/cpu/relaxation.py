@@ -6,9 +6,11 @@ side. A vertex is visited again only if a step into it got shorter. What is comp
 
     d(source) = 0,   d(v) = min( d(u) + |uv| over segments,  front(d(a), d(b)) over triangles ),
 
-which does not depend on the order of the visits. The front of a triangle: with a = (0, 0), b = (base, 0), v = (x, y), y > 0,
-the point source S = (s, -h) below the base with |S − a| = d(a), |S − b| = d(b) gives |S − v|, taken if the line from S to v
-crosses the base, and if it is no shorter than d(a) and d(b): arrival in order, so that no error can feed on itself.
+The front of a triangle: with a = (0, 0), b = (base, 0), v = (x, y), y > 0, the point source S = (s, -h) below the base with
+|S − a| = d(a), |S − b| = d(b) gives |S − v|, taken if the line from S to v crosses the base, and if it is no shorter than
+d(a) and d(b): arrival in order, so that no error can feed on itself. On ordinary meshes the solution does not depend on the
+order of the visits (to 1e-9); on meshes full of slivers a front that was taken early can later lose its support, and a few
+pairs in a thousand end up to two per cent apart, without a change in the mean error.
 """
 
 from __future__ import annotations
