@@ -40,6 +40,7 @@ def test_criteria_are_the_same(torn_sphere, criterion, sound, rows):
         np.testing.assert_allclose(found.soft_mask.cpu().numpy(), expected.soft_mask, rtol=1e-12)
         assert found.fraction == expected.fraction
         assert found.statement == expected.statement
+        np.testing.assert_array_equal(found.on_host().mask, expected.mask)
 
 
 def test_a_closed_surface_on_the_device():

@@ -123,7 +123,10 @@ def _read(path: Path, voice: Voice, *, repair: bool) -> Mesh:
     from partwhole.mesh.io import read_mesh
 
     with voice.warnings_as_notes():
-        return read_mesh(path, repair=repair)
+        try:
+            return read_mesh(path, repair=repair)
+        except ValueError as error:  # the remedy, in the words of the command line
+            raise ValueError(str(error).replace("read_mesh(path, repair=True)", "--repair")) from None
 
 
 def _vertex_number(text: str, mesh: Mesh) -> int | None:

@@ -59,7 +59,7 @@ def all_criteria(
     ]
     if reason is None:
         criteria.append(same_loop_criterion(mesh, distances, metric_bound=metric_bound, **common))
-    return Trust(criteria, {} if reason is None else {"same-loop": reason})
+    return Trust([c.on_host() for c in criteria], {} if reason is None else {"same-loop": reason})
 
 
 def true_distances(

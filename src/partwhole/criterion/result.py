@@ -78,6 +78,10 @@ class Criterion:
         pairs = finite - int(np.count_nonzero(np.isfinite(self.distances[self._diagonal])))
         return self.n_guaranteed / pairs if pairs else float("nan")
 
+    def on_host(self) -> Criterion:
+        """The same with NumPy arrays, wherever it was computed."""
+        return self
+
     @property
     def statement(self) -> str:
         """What is proved, and on which condition, in words."""

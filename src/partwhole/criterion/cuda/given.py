@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from functools import cached_property
 from typing import Any
 
@@ -85,3 +86,8 @@ class DeviceCriterion(Criterion):
         finite = int(self.distances.isfinite().sum())
         pairs = finite - int(self.distances[self._diagonal].isfinite().sum())
         return self.n_guaranteed / pairs if pairs else float("nan")
+
+    def on_host(self) -> Criterion:
+        known = {field.name: getattr(self, field.name) for field in fields(self)}
+        arrays = {name: known[name].cpu().numpy() for name in ("distances", "threshold")}
+        return Criterion(**{**known, **arrays})

@@ -173,10 +173,30 @@ def _best(u, vertices, faces, alive, head, following, quadrics, frozen, border, 
         # the second test spares the last tetrahedron or triangle of a component
         if common != between or (size == size_far and size <= between + 1):
             continue
+        if _doubles(u, v, faces, alive, head, following, seen_far, token[0]):
+            continue
         if _turns_over(u, v, vertices, faces, alive, head, following):
             continue
         best_cost, best_target = cost, v
     return best_cost, best_target
+
+
+@njit(cache=True, nogil=True)
+def _doubles(u, v, faces, alive, head, following, seen, around_v):
+    """True if a face of u would become one that v has already; next to where the surface is no manifold this happens."""
+    corner = head[u]
+    while corner >= 0:
+        f = corner // 3
+        b, c = faces[f, (corner + 1) % 3], faces[f, (corner + 2) % 3]
+        if alive[f] and b != v and c != v and seen[b] == around_v and seen[c] == around_v:
+            other = head[v]
+            while other >= 0:
+                p, q = faces[other // 3, (other + 1) % 3], faces[other // 3, (other + 2) % 3]
+                if alive[other // 3] and (p == b and q == c or p == c and q == b):
+                    return True
+                other = following[other]
+        corner = following[corner]
+    return False
 
 
 @njit(cache=True, nogil=True)
