@@ -192,7 +192,7 @@ def _doubles(u, v, faces, alive, head, following, seen, around_v):
             other = head[v]
             while other >= 0:
                 p, q = faces[other // 3, (other + 1) % 3], faces[other // 3, (other + 2) % 3]
-                if alive[other // 3] and (p == b and q == c or p == c and q == b):
+                if alive[other // 3] and ((p == b and q == c) or (p == c and q == b)):
                     return True
                 other = following[other]
         corner = following[corner]
