@@ -263,6 +263,9 @@ def _checked_vertices(vertices: ArrayLike, name: str) -> Float[np.ndarray, "n 3"
         raise ValueError(f"{name}: vertex {bad[0]} is {array[bad[0]].tolist()} ({len(bad)} vertices are not finite)")
     if np.abs(array).max() > 1e70:
         raise ValueError(f"{name}: coordinates up to {np.abs(array).max():.3g} overflow when squared; scale them down")
+    size = float(np.ptp(array, axis=0).max())
+    if 0 < size < 1e-70:
+        raise ValueError(f"{name}: the vertices span {size:.3g}, which is lost when squared; scale them up")
     return array
 
 
