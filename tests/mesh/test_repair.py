@@ -187,7 +187,7 @@ class TestEachDefect:
         assert result.mesh.is_closed
 
     def test_extreme_coordinates(self):
-        for scale in (1e69, 1e-300):
+        for scale in (1e69, 1e-69):
             assert counts(repair(POINTS * scale, FACES[:, ::-1])) == {"flipped_faces": 4}
 
 
@@ -204,6 +204,7 @@ class TestRefusals:
             (POINTS, [[0, 0, 1], [0, 1, 9]], r"mesh has no usable face \(1 out-of-range face, 1 degenerate face\)"),
             (POINTS * np.nan, FACES, r"mesh has no usable face \(4 non-finite faces\)"),
             (POINTS * 1e200, FACES, "overflow when squared; scale them down"),
+            (POINTS * 1e-300, FACES, "span 1e-300, which is lost when squared; scale them up"),
         ],
     )
     def test_bad_arguments(self, vertices, faces, message):
