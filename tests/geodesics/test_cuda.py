@@ -21,7 +21,7 @@ def on_both_devices(mesh, method, dtype):
 
 
 @pytest.mark.parametrize("method", ["dijkstra", "fast_marching"])
-@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-4), (np.float64, 1e-8)])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-4), (np.float64, 1e-6)])
 def test_devices_agree(method, dtype, tolerance):
     np.testing.assert_allclose(*on_both_devices(sphere(1500, jitter=0.6), method, dtype), rtol=tolerance)
 
@@ -40,4 +40,4 @@ def test_all_pairs_are_symmetric_and_components_are_apart():
     D = geodesic_distances(both, device="cuda").cpu().numpy()
     assert (D == D.T).all()
     assert np.isinf(D[:200, 200:]).all()
-    np.testing.assert_allclose(D[:200, :200], geodesic_distances(one), rtol=1e-8)
+    np.testing.assert_allclose(D[:200, :200], geodesic_distances(one), rtol=1e-6)

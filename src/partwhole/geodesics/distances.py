@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 Method = Literal["fast_marching", "dijkstra", "exact"]
 Progress = bool | Callable[[int, int], None]
 
-# a step must shorten a distance by this much, relatively, to count: above the rounding noise, far below the method's error
-TOLERANCE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-10}
+# a front must shorten a distance by this much, relatively, to count: above the rounding noise, far below the method's error
+TOLERANCE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-8}
 
 
 def geodesic_distances(
@@ -120,6 +120,11 @@ def stencil_for(mesh: Mesh, method: Method, lengths: Float[np.ndarray, "e"]) -> 
     return graph_stencil(mesh, lengths) if method == "dijkstra" else front_stencil(mesh, lengths)
 
 
+def smallest_step(method: Method, dtype: np.dtype) -> float:
+    """The factor by which a distance must shrink to count; sums along edges settle by themselves, to the last bit."""
+    return 1.0 if method == "dijkstra" else 1 - TOLERANCE[dtype]
+
+
 def _unit_lengths(lengths: Float[np.ndarray, "e"]) -> tuple[Float[np.ndarray, "e"], float]:
     """Lengths with mean 1, so that no square over- or underflows in single precision, and the factor to undo it."""
     mean = float(lengths.mean())
@@ -172,7 +177,7 @@ def _relaxed_bundles(
     steps = stencil_for(mesh, method, lengths)
     x, y, base = steps.triangle_shape.T
     shape = np.stack([x, y, base, base / 2, 0.5 / base], axis=1).astype(dtype)
-    limits = np.array([0, np.inf, 1 - TOLERANCE[dtype]], dtype)
+    limits = np.array([0, np.inf, smallest_step(method, dtype)], dtype)
     segment_length = steps.segment_length.astype(dtype)
 
     def work(sources: Int[np.ndarray, "k"]) -> Float[np.ndarray, "k n"]:
@@ -271,7 +276,7 @@ def _on_cuda(
     lengths, unit = _unit_lengths(lengths)
     graph = sparse.csr_matrix((lengths, (mesh.edges[:, 0], mesh.edges[:, 1])), shape=(mesh.n_vertices,) * 2)
     order = np.concatenate(bundles_of(graph, rows, 128))
-    distances = relaxed_rows(stencil_for(mesh, method, lengths), rows, order, dtype, 1 - TOLERANCE[dtype])
+    distances = relaxed_rows(stencil_for(mesh, method, lengths), rows, order, dtype, smallest_step(method, dtype))
     distances *= unit
     if not all_pairs:
         return distances

@@ -9,7 +9,7 @@ side. A vertex is visited again only if a step into it got shorter. What is comp
 The front of a triangle: with a = (0, 0), b = (base, 0), v = (x, y), y > 0, the point source S = (s, -h) below the base with
 |S − a| = d(a), |S − b| = d(b) gives |S − v|, taken if the line from S to v crosses the base, and if it is no shorter than
 d(a) and d(b): arrival in order, so that no error can feed on itself. On ordinary meshes the solution does not depend on the
-order of the visits (to 1e-9); on meshes full of slivers a front that was taken early can later lose its support, and a few
+order of the visits (to 1e-7); on meshes full of slivers a front that was taken early can later lose its support, and a few
 pairs in a thousand end up to two per cent apart, without a change in the mean error.
 """
 
@@ -116,7 +116,8 @@ def relax(
     """Relax the bundle `distance` (n, LANES), in place, until nothing changes; vertices are visited in `order`.
 
     Lane k starts as 0 at sources[k] and inf elsewhere, and ends as the distances from that source.
-    `shape` holds x, y, base, base/2, 1/(2 base); `limits` holds 0, inf and 1 − tolerance, all in the bundle's precision.
+    `shape` holds x, y, base, base/2, 1/(2 base); `limits` holds 0, inf and the factor below which a distance counts as
+    shorter; all in the bundle's precision.
     """
     zero, infinite, shrink = splat(limits[0]), splat(limits[1]), splat(limits[2])
     waiting = np.zeros(len(distance), np.uint8)
