@@ -166,7 +166,20 @@ def test_bad_input_is_one_line(
 
 @pytest.mark.real_data
 def test_published_parts(data_root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    knobs = ["--data", data_root, "--set", "H", "--shapes", 1, "-o", tmp_path / "out", "--tolerance", "1e-6"]
+    knobs = [
+        "--data",
+        data_root,
+        "--set",
+        "H",
+        "--shapes",
+        1,
+        "-o",
+        tmp_path / "out",
+        "--tolerance",
+        "1e-6",
+        "--method",
+        "dijkstra",
+    ]
     row = run_json(capsys, *knobs)["sets"]["PFAUST-H"]["rows"][0]
     assert set(row["guaranteed_not_consistent"].values()) == {0}
     assert row["found"]["same-loop"]["mean"] > 0.5

@@ -15,6 +15,9 @@ import pytest
 
 from partwhole.mesh.surface import Mesh
 
+# helpers of the tests beside them, loaded by `_load`; there is nothing in them to collect
+collect_ignore = ["checks.py", "mutations.py", "references.py", "soups.py"]
+
 SECONDS = 20  # what everything together may take on one small surface; it takes a tenth of one
 
 
