@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
 
 from partwhole.datasets.primitives import plane, slivers, sphere
 from partwhole.geodesics.bundles import bundles_of
 from partwhole.geodesics.cpu.unfolding import delaunay_flips, update_triangles
 from partwhole.geodesics.stencils import face_neighbours, front_stencil, graph_stencil
 from partwhole.mesh import Mesh
+from partwhole.mesh.sampling import edge_graph
 
 
 def flipped(mesh: Mesh):
@@ -82,8 +82,7 @@ def test_front_steps_contain_the_edges():
 
 def test_bundles_hold_every_source_once():
     mesh = sphere(101)
-    graph = csr_matrix((mesh.edge_lengths, (mesh.edges[:, 0], mesh.edges[:, 1])), shape=(101, 101))
-    bundles = bundles_of(graph, np.arange(101), 16)
+    bundles = bundles_of(edge_graph(mesh), np.arange(101), 16)
     assert max(map(len, bundles)) <= 16
     assert len(bundles) == 7
     assert sorted(np.concatenate(bundles).tolist()) == list(range(101))

@@ -13,6 +13,9 @@ LANDMARKS = 8
 def bundles_of(graph: sparse.csr_matrix, sources: Int[np.ndarray, "r"], size: int) -> list[Int[np.ndarray, "_"]]:
     """Positions in `sources`, in groups of at most `size`, each close together; the middle one of each group first.
 
+    graph : the edges with their lengths, both directions stored
+
+
     Closeness is judged by the distances to a few landmarks far from each other, not by coordinates: a hand resting on a
     hip is far from it on the surface. The grouping bears on speed alone.
     """
@@ -38,7 +41,7 @@ def _landmark_distances(graph: sparse.csr_matrix) -> Float[np.ndarray, "n k"]:
     columns = []
     landmark = 0
     for _ in range(LANDMARKS):
-        distance = csgraph.dijkstra(graph, directed=False, indices=landmark)
+        distance = csgraph.dijkstra(graph, indices=landmark)
         finite = np.isfinite(distance)
         columns.append(np.where(finite, distance, 2 * distance[finite].max() + 1))
         nearest = np.minimum(nearest, distance)

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from jaxtyping import Float, Int
 from numpy.typing import ArrayLike, DTypeLike
-from scipy import sparse
 
 from partwhole.geodesics.bundles import bundles_of
 from partwhole.geodesics.metrics import Metric
 from partwhole.geodesics.stencils import Stencil, front_stencil, graph_stencil
 from partwhole.mesh import Mesh
+from partwhole.mesh.sampling import edge_graph
 from partwhole.store.atomic import atomic_path
 from partwhole.store.cores import available_cores
 
@@ -143,14 +143,13 @@ def _fill(
 ) -> None:
     """Compute the rows into `matrix`, bundle by bundle, in threads (the kernels release the interpreter's lock)."""
     lengths, unit = _unit_lengths(lengths)
-    graph = sparse.csr_matrix((lengths, (mesh.edges[:, 0], mesh.edges[:, 1])), shape=(mesh.n_vertices,) * 2)
     if method == "exact":
-        work = _exact_bundles(mesh, rows, lengths)
+        work = _exact_bundles(mesh, lengths)
         size = 4
     else:
         from partwhole.geodesics.cpu.lanes import LANES
 
-        work = _relaxed_bundles(mesh, rows, method, lengths, matrix.dtype)
+        work = _relaxed_bundles(mesh, method, lengths, matrix.dtype)
         size = LANES
 
     def one(bundle: Int[np.ndarray, "k"]) -> int:
@@ -161,7 +160,7 @@ def _fill(
 
     with _reporting(progress, len(rows), method) as report:
         done = 0
-        for count in _in_threads(one, bundles_of(graph, rows, size), threads):
+        for count in _in_threads(one, bundles_of(edge_graph(mesh), rows, size), threads):
             done += count
             report(done)
     if all_pairs:
@@ -169,40 +168,32 @@ def _fill(
 
 
 def _relaxed_bundles(
-    mesh: Mesh, rows: Int[np.ndarray, "r"], method: Method, lengths: Float[np.ndarray, "e"], dtype: np.dtype
+    mesh: Mesh, method: Method, lengths: Float[np.ndarray, "e"], dtype: np.dtype
 ) -> Callable[[Int[np.ndarray, "k"]], Float[np.ndarray, "k n"]]:
-    from partwhole.geodesics.cpu.relaxation import bundle_rows
+    from partwhole.geodesics.cpu.relaxation import Steps, bundle_rows
 
     edges = graph_stencil(mesh, lengths)
-    steps = stencil_for(mesh, method, lengths)
-    x, y, base = steps.triangle_shape.T
-    shape = np.stack([x, y, base, base / 2, 0.5 / base], axis=1).astype(dtype)
+    stencil = stencil_for(mesh, method, lengths)
+    steps = Steps(
+        stencil.segment_start,
+        stencil.segment_from,
+        stencil.segment_length.astype(dtype),
+        stencil.triangle_start,
+        stencil.triangle_from,
+        stencil.front_numbers.astype(dtype),
+    )
     limits = np.array([0, np.inf, smallest_step(method, dtype)], dtype)
-    segment_length = steps.segment_length.astype(dtype)
 
     def work(sources: Int[np.ndarray, "k"]) -> Float[np.ndarray, "k n"]:
         block = np.empty((len(sources), mesh.n_vertices), dtype)
-        bundle_rows(
-            sources,
-            edges.segment_start,
-            edges.segment_from,
-            edges.segment_length,
-            steps.segment_start,
-            steps.segment_from,
-            segment_length,
-            steps.triangle_start,
-            steps.triangle_from,
-            shape,
-            limits,
-            block,
-        )
+        bundle_rows(sources, edges.segment_start, edges.segment_from, edges.segment_length, steps, limits, block)
         return block
 
     return work
 
 
 def _exact_bundles(
-    mesh: Mesh, rows: Int[np.ndarray, "r"], lengths: Float[np.ndarray, "e"]
+    mesh: Mesh, lengths: Float[np.ndarray, "e"]
 ) -> Callable[[Int[np.ndarray, "k"]], Float[np.ndarray, "k n"]]:
     from partwhole.geodesics.cpu.exact import exact_distances, exact_topology
 
@@ -274,8 +265,7 @@ def _on_cuda(
     from partwhole.geodesics.cuda.relaxation import relaxed_rows
 
     lengths, unit = _unit_lengths(lengths)
-    graph = sparse.csr_matrix((lengths, (mesh.edges[:, 0], mesh.edges[:, 1])), shape=(mesh.n_vertices,) * 2)
-    order = np.concatenate(bundles_of(graph, rows, 128))
+    order = np.concatenate(bundles_of(edge_graph(mesh), rows, 128))
     distances = relaxed_rows(stencil_for(mesh, method, lengths), rows, order, dtype, smallest_step(method, dtype))
     distances *= unit
     if not all_pairs:

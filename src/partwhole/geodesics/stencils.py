@@ -31,6 +31,12 @@ class Stencil:
     def n_vertices(self) -> int:
         return len(self.segment_start) - 1
 
+    @property
+    def front_numbers(self) -> Float[np.ndarray, "t 5"]:
+        """What the kernels need of each triangle: x, y, base, base/2, 1/(2 base)."""
+        x, y, base = self.triangle_shape.T
+        return np.stack([x, y, base, base / 2, 0.5 / base], axis=1)
+
 
 def graph_stencil(mesh: Mesh, lengths: Float[np.ndarray, "e"]) -> Stencil:
     """Steps along the edges only: the distances are those of the edge graph."""

@@ -23,7 +23,7 @@ the work is done changes the time it takes, never the result. Ties and rounding 
 
 Where the surface is odd: triangles without area are given a height of 1e-10 of their longest side; their vertices, like
 those where the surface is not a manifold, send windows everywhere; and because many ways are equally long there, such
-gates remember what has crossed them and let nothing pass twice.
+gates remember what has crossed them and let nothing pass twice. So do the gates of needles, around which rays wind.
 """
 
 from __future__ import annotations
@@ -39,8 +39,11 @@ from partwhole.geodesics.cpu.exact_windows import propagate_all
 
 _FLAT_HEIGHT = 1e-10  # height given to a triangle without area, relative to its longest side
 _FLAT_AREA = 1e-7  # area over longest side squared below which it is within the rounding of the lengths, or near it
+_THIN_AREA = (
+    1e-3  # the same below which a triangle is a needle: rays wind around those, and no vertex is there to trim them
+)
 _REPEAT = (
-    1e-12  # windows this close to an earlier one, relative to the gate, are its copies where more than two faces meet
+    1e-12  # windows this close to an earlier one, relative to the gate, are its copies, at needles and crowded edges
 )
 
 
@@ -78,7 +81,8 @@ def exact_topology(
     base = side.reshape(-1)
     left, right = np.roll(side, -2, axis=1).reshape(-1), np.roll(side, -1, axis=1).reshape(-1)
     longest = np.repeat(side.max(axis=1, initial=0.0), 3)
-    apex_x, apex_y, angle, flat = _layout(base, left, right, longest)
+    apex_x, apex_y, angle, double_area = _layout(base, left, right, longest)
+    flat, thin = (double_area <= 2 * area * longest * longest for area in (_FLAT_AREA, _THIN_AREA))
 
     cos_left, sin_left = _direction(apex_x, apex_y)
     cos_right, sin_right = _direction(base - apex_x, apex_y)
@@ -92,7 +96,7 @@ def exact_topology(
         corner_vertex, gate_edge, edge_start, edge_gate, vertex_start, vertex_corner, angle, flat
     )
     crowded = np.diff(edge_start)[gate_edge] > 2
-    repeat = np.maximum(slack, np.where(crowded, _REPEAT * base, 0.0))
+    repeat = np.maximum(slack, np.where(crowded | thin, _REPEAT * base, 0.0))
     columns = [base, apex_x, apex_y, left, right, cos_left, sin_left, cos_right, sin_right]
     columns += [slack, repeat, angle, begins, forward]
     return ExactTopology(
@@ -135,7 +139,7 @@ def _closed(edge_lengths, opposite_edges):
 
 
 def _layout(base, left, right, longest):
-    """Apex of each triangle above its base, the angle there, and whether the triangle is too flat to rely on it."""
+    """Apex of each triangle above its base, the angle there, and twice the area."""
     short, middle, long = np.sort(np.stack([base, left, right]), axis=0)
     long = np.minimum(long, short + middle)
     # Kahan's form of Heron's formula: accurate for slivers too; its four factors also give the angle
@@ -150,7 +154,7 @@ def _layout(base, left, right, longest):
     apex_x = ((left - right) * (left + right) + base * base) / (2 * positive)
     apex_x = np.clip(apex_x, np.maximum(-left, base - right), np.minimum(left, base + right))
     angle = np.arctan2(double_area, 0.5 * (left * left + right * right - base * base))
-    return apex_x, apex_y, angle, double_area <= 2 * _FLAT_AREA * longest * longest
+    return apex_x, apex_y, angle, double_area
 
 
 def _direction(x, y):

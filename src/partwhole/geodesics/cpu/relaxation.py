@@ -15,6 +15,8 @@ pairs in a thousand end up to two per cent apart, without a change in the mean e
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -100,25 +102,25 @@ def sift_up(heap, place, distance, u):
     place[u] = i
 
 
+class Steps(NamedTuple):
+    """A `Stencil` in the precision of the distances, as the kernels take it."""
+
+    segment_start: np.ndarray
+    segment_from: np.ndarray
+    segment_length: np.ndarray
+    triangle_start: np.ndarray
+    triangle_from: np.ndarray
+    shape: np.ndarray  # x, y, base, base/2, 1/(2 base)
+
+
 @njit(cache=True, nogil=True)
-def relax(
-    order,
-    sources,
-    distance,
-    segment_start,
-    segment_from,
-    segment_length,
-    triangle_start,
-    triangle_from,
-    shape,
-    limits,
-):
+def relax(order, sources, distance, steps, limits):
     """Relax the bundle `distance` (n, LANES), in place, until nothing changes; vertices are visited in `order`.
 
-    Lane k starts as 0 at sources[k] and inf elsewhere, and ends as the distances from that source.
-    `shape` holds x, y, base, base/2, 1/(2 base); `limits` holds 0, inf and the factor below which a distance counts as
-    shorter; all in the bundle's precision.
+    Lane k starts as 0 at sources[k] and inf elsewhere, and ends as the distances from that source. `limits` holds 0, inf
+    and the factor below which a distance counts as shorter, in the bundle's precision.
     """
+    segment_start, segment_from, segment_length, triangle_start, triangle_from, shape = steps
     zero, infinite, shrink = splat(limits[0]), splat(limits[1]), splat(limits[2])
     waiting = np.zeros(len(distance), np.uint8)
     for source in sources:
@@ -160,38 +162,13 @@ def relax(
 
 
 @njit(cache=True, nogil=True)
-def bundle_rows(
-    sources,
-    edge_start,
-    edge_from,
-    edge_length,
-    segment_start,
-    segment_from,
-    segment_length,
-    triangle_start,
-    triangle_from,
-    shape,
-    limits,
-    rows,
-):
+def bundle_rows(sources, edge_start, edge_from, edge_length, steps, limits, rows):
     """Distances from at most LANES sources, written into `rows` (len(sources), n); edges only set the order."""
-    n = len(segment_start) - 1
+    n = len(edge_start) - 1
     distance = np.full((n, LANES), limits[1])
     for k in range(len(sources)):
         distance[sources[k], k] = limits[0]
-    order = arrival_order(sources, edge_start, edge_from, edge_length)
-    relax(
-        order,
-        sources,
-        distance,
-        segment_start,
-        segment_from,
-        segment_length,
-        triangle_start,
-        triangle_from,
-        shape,
-        limits,
-    )
+    relax(arrival_order(sources, edge_start, edge_from, edge_length), sources, distance, steps, limits)
     for k in range(len(sources)):
         for v in range(n):
             rows[k, v] = distance[v, k]

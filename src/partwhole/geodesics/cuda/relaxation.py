@@ -42,11 +42,10 @@ def relaxed_rows(
 
     n, count = stencil.n_vertices, len(sources)
     blocks = -(-count // BLOCK)
-    x, y, base = stencil.triangle_shape.T
     segment_start, segment_from = on_device(stencil.segment_start), on_device(stencil.segment_from)
     segment_length = on_device(stencil.segment_length, real)
     triangle_start, triangle_from = on_device(stencil.triangle_start), on_device(stencil.triangle_from)
-    shape = on_device(np.stack([x, y, base, base / 2, 0.5 / base], axis=1), real)
+    shape = on_device(stencil.front_numbers, real)
     distance = torch.full((n, blocks * BLOCK), float("inf"), dtype=real, device="cuda")
     columns = torch.arange(count, device="cuda")
     start = on_device(sources[order])
