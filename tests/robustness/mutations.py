@@ -310,6 +310,9 @@ def broken_surfaces() -> dict[str, tuple[np.ndarray, np.ndarray]]:
         "huge": (points * 1e99, faces),
         "overflow": (points * 1e200, faces),
         "tiny": (points * 1e-160, faces),
+        "large": (points * 1e60, faces),
+        "small": (points * 1e-60, faces),
+        "one vertex far away": (points * [[1], [1], [1], [1e40]], faces),
         "far away": (points + 1e9, faces),
         "sliver": (points * [1, 1e-12, 1], faces),
     }
@@ -332,7 +335,9 @@ def _damaged(points: np.ndarray, faces: np.ndarray, rng: np.random.Generator) ->
         return points, faces
     match rng.integers(0, 11):
         case 0:
-            points[rng.integers(n), rng.integers(3)] = rng.choice([np.nan, np.inf, -np.inf, 1e101, 1e-310, 0.0, 1e99])
+            points[rng.integers(n), rng.integers(3)] = rng.choice(
+                [np.nan, np.inf, -np.inf, 1e101, 1e-310, 0.0, 1e60, 1e20, 1e5]
+            )
         case 1:
             faces[rng.integers(m), rng.integers(3)] = rng.choice([-1, n, 2**40, -(2**62), 0, n - 1])
         case 2:
@@ -351,7 +356,7 @@ def _damaged(points: np.ndarray, faces: np.ndarray, rng: np.random.Generator) ->
         case 8:
             points[rng.integers(n)] = points[rng.integers(n)]
         case 9:
-            points = points * [1.0, 1.0, 0.0]
+            points[:, 2] = 0.0
         case _:
             order = rng.permutation(n)
             known = (faces >= 0) & (faces < n)

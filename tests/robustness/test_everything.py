@@ -41,6 +41,20 @@ def test_surfaces_too_small_to_measure_are_refused():
     assert Mesh(corner * 0, [[0, 1, 2]]).area == 0
 
 
+def test_needles(checks, within_seconds):
+    """Rays wind around a needle hundreds of times before a vertex trims them; exact distances once gave up on these."""
+    for case, height in enumerate((1e2, 1e4, 1e5, 1e6, 1e9, 1e15, 1e30)):
+        points = [[0, height, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
+        mesh = Mesh(points, [[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]], name=f"needle {height:g}")
+        with within_seconds(mesh):
+            checks.check_everything(mesh, case)
+
+
+def test_normals_are_unit_where_all_corners_are_sharp():
+    needle = Mesh([[0, 0, 0], [1e20, 0, 0], [0, 1e-60, 0], [0, 0, 1e-60]], [[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]])
+    assert np.allclose(np.linalg.norm(needle.vertex_normals, axis=1), 1, rtol=1e-12)
+
+
 def test_triangle_soups(checks, soups, within_seconds, deep_count, fuzz_seed):
     for case, mesh in enumerate(soups.triangle_soups(deep_count, seed=fuzz_seed)):
         with within_seconds(mesh):

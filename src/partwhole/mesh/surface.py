@@ -301,5 +301,8 @@ def _checked_faces(faces: ArrayLike, n: int, name: str) -> Int[np.ndarray, "m 3"
 
 
 def _unit(vectors: Float[np.ndarray, "k 3"]) -> Float[np.ndarray, "k 3"]:
+    # by their largest component first, so that the squares of short ones do not vanish
+    largest = np.abs(vectors).max(axis=1, keepdims=True)
+    vectors = np.divide(vectors, largest, out=np.zeros_like(vectors), where=largest > 0)
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.divide(vectors, length, out=np.zeros_like(vectors), where=length > 0)
