@@ -15,7 +15,6 @@ def bundles_of(graph: sparse.csr_matrix, sources: Int[np.ndarray, "r"], size: in
 
     graph : the edges with their lengths, both directions stored
 
-
     Closeness is judged by the distances to a few landmarks far from each other, not by coordinates: a hand resting on a
     hip is far from it on the surface. The grouping bears on speed alone.
     """

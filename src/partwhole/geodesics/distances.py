@@ -17,7 +17,7 @@ from partwhole.geodesics.metrics import Metric
 from partwhole.geodesics.stencils import Stencil, front_stencil, graph_stencil
 from partwhole.mesh import Mesh
 from partwhole.mesh.sampling import edge_graph
-from partwhole.store.atomic import atomic_path
+from partwhole.store.atomic import atomic_write
 from partwhole.store.cores import available_cores
 
 if TYPE_CHECKING:
@@ -96,8 +96,10 @@ def geodesic_distances(
         matrix = np.empty(shape, dtype)
         _fill(matrix, mesh, rows, sources is None, method, lengths, progress, threads)
         return matrix
-    with atomic_path(out) as unfinished:
-        mapped = np.lib.format.open_memmap(unfinished, mode="w+", dtype=dtype, shape=shape)
+    with atomic_write(out) as file:
+        header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_2_0(file, header)
+        mapped = np.memmap(file, dtype, "r+", offset=file.tell(), shape=shape)
         _fill(mapped, mesh, rows, sources is None, method, lengths, progress, threads)
         mapped.flush()
         del mapped
