@@ -50,6 +50,14 @@ def test_needles(checks, within_seconds):
             checks.check_everything(mesh, case)
 
 
+def test_a_side_too_short_to_be_squared():
+    """It counts as none; once, the height of its triangle vanished with it and exact distances came out as 1e-5."""
+    needle = Mesh([[0, 0, 0], [1e-160, 1e5, 0], [0, 1e-160, 0], [0, 0, 1e-160]], [[0, 2, 1], [0, 1, 3], [1, 2, 3]])
+    D = pw.geodesic_distances(needle, method="exact")
+    assert D[1, [0, 2, 3]] == pytest.approx(1e5, rel=1e-12)
+    assert D[2, [0, 3]] == pytest.approx(0, abs=1e-90)
+
+
 def test_normals_are_unit_where_all_corners_are_sharp():
     needle = Mesh([[0, 0, 0], [1e20, 0, 0], [0, 1e-60, 0], [0, 0, 1e-60]], [[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]])
     assert np.allclose(np.linalg.norm(needle.vertex_normals, axis=1), 1, rtol=1e-12)

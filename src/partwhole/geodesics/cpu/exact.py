@@ -38,6 +38,7 @@ from partwhole.geodesics.cpu.exact_fans import corner_fans, gate_exits
 from partwhole.geodesics.cpu.exact_windows import propagate_all
 
 _FLAT_HEIGHT = 1e-10  # height given to a triangle without area, relative to its longest side
+_NO_LENGTH = 1e-100  # a side this short, relative to the longest edge of all, has none: its square would vanish
 _FLAT_AREA = 1e-7  # area over longest side squared below which it is within the rounding of the lengths, or near it
 _THIN_AREA = (
     1e-3  # the same below which a triangle is a needle: rays wind around those, and no vertex is there to trim them
@@ -76,7 +77,9 @@ def exact_topology(
     An edge longer than the other two of a triangle together is shortened to their sum: no shortest path is longer.
     """
     faces = np.ascontiguousarray(faces, dtype=np.int64)
-    edge_lengths = _closed(np.array(edge_lengths, dtype=np.float64), opposite_edges)
+    edge_lengths = np.array(edge_lengths, dtype=np.float64)
+    edge_lengths[edge_lengths < _NO_LENGTH * edge_lengths.max(initial=0.0)] = 0.0
+    edge_lengths = _closed(edge_lengths, opposite_edges)
     side = edge_lengths[opposite_edges]
     base = side.reshape(-1)
     left, right = np.roll(side, -2, axis=1).reshape(-1), np.roll(side, -1, axis=1).reshape(-1)
