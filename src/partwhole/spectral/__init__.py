@@ -1,0 +1,39 @@
+"""Frequencies of surfaces: the Laplacian, its eigenfunctions, and maps between functions on two surfaces."""
+
+from partwhole.spectral.cached import cached_eigenpairs
+from partwhole.spectral.eigen import Eigenpairs, eigenpairs
+from partwhole.spectral.functional_maps import (
+    ZoomOut,
+    functional_map,
+    partial_rank,
+    vertex_map_from_functional_map,
+    zoomout,
+)
+from partwhole.spectral.gradients import Gradients, gradients, spectral_gradients
+from partwhole.spectral.laplacian import Laplacian, laplacian
+from partwhole.spectral.signatures import (
+    heat_kernel_signature,
+    heat_times,
+    wave_energies,
+    wave_kernel_signature,
+)
+
+__all__ = [
+    "Eigenpairs",
+    "Gradients",
+    "Laplacian",
+    "ZoomOut",
+    "cached_eigenpairs",
+    "eigenpairs",
+    "functional_map",
+    "gradients",
+    "heat_kernel_signature",
+    "heat_times",
+    "laplacian",
+    "partial_rank",
+    "spectral_gradients",
+    "vertex_map_from_functional_map",
+    "wave_energies",
+    "wave_kernel_signature",
+    "zoomout",
+]
