@@ -109,7 +109,8 @@ def check_distances(mesh: Mesh) -> dict[str, np.ndarray]:
         assert np.array_equal(D, D.T), method
         assert not D.diagonal().any(), method
         assert (D >= 0).all(), method
-        assert_at_most(D, graph, rounding, method)
+        # fast marching stops at steps far below its error
+        assert_at_most(D, graph, 1e-6 * size_of(mesh) if method == "fast_marching" else rounding, method)
     assert_at_most(graph, found["dijkstra"], rounding, "dijkstra")
     assert_at_most(straight, found["exact"], rounding, "exact is shorter than the straight line")
     # edge lengths, exact to 1e-16, say the height of a triangle without area only to the root of that
@@ -165,7 +166,7 @@ def check_metrics(mesh: Mesh) -> None:
         D = pw.geodesic_distances(mesh, method=method, metric=metric)
         assert not np.isnan(D).any()
         assert np.array_equal(np.isfinite(D), np.isfinite(graph))
-        assert_at_most(D, graph, CLOSE * metric.edge_lengths.max(), f"{method}, scale-invariant")
+        assert_at_most(D, graph, 1e-6 * metric.edge_lengths.max(), f"{method}, scale-invariant")
 
 
 def check_criteria(mesh: Mesh, D: np.ndarray, *, deep: bool) -> None:
