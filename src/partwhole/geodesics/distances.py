@@ -174,7 +174,6 @@ def _relaxed_bundles(
 ) -> Callable[[Int[np.ndarray, "k"]], Float[np.ndarray, "k n"]]:
     from partwhole.geodesics.cpu.relaxation import Steps, bundle_rows
 
-    edges = graph_stencil(mesh, lengths)
     stencil = stencil_for(mesh, method, lengths)
     steps = Steps(
         stencil.segment_start,
@@ -188,7 +187,7 @@ def _relaxed_bundles(
 
     def work(sources: Int[np.ndarray, "k"]) -> Float[np.ndarray, "k n"]:
         block = np.empty((len(sources), mesh.n_vertices), dtype)
-        bundle_rows(sources, edges.segment_start, edges.segment_from, edges.segment_length, steps, limits, block)
+        bundle_rows(sources, steps, limits, block)
         return block
 
     return work

@@ -2,7 +2,9 @@
 
 One source alone needs a priority queue and touches memory at random; a bundle of neighbouring sources has nearly the same
 order of arrival, so the vertices are swept in the order of one of them, and every step works on LANES distances side by
-side. A vertex is visited again only if a step into it got shorter. What is computed is the largest solution of
+side. A vertex is visited again only if a step into it got shorter. Near the sources the orders differ most, and what changes
+there changes everything behind it; so the first vertices are swept until they are settled, then twice as many, and so on.
+What is computed is the largest solution of
 
     d(source) = 0,   d(v) = min( d(u) + |uv| over segments,  front(d(a), d(b)) over triangles ),
 
@@ -102,6 +104,9 @@ def sift_up(heap, place, distance, u):
     place[u] = i
 
 
+FIRST_REACH = 128  # vertices that are settled before the sweep goes on; 64 to 512 make no difference
+
+
 class Steps(NamedTuple):
     """A `Stencil` in the precision of the distances, as the kernels take it."""
 
@@ -126,10 +131,10 @@ def relax(order, sources, distance, steps, limits):
     for source in sources:
         for e in range(segment_start[source], segment_start[source + 1]):
             waiting[segment_from[e]] = 1
-    moved = True
-    while moved:
+    reach = min(FIRST_REACH, len(order))
+    while True:
         moved = False
-        for position in range(len(order)):
+        for position in range(reach):
             v = order[position]
             if waiting[v] == 0:
                 continue
@@ -159,16 +164,21 @@ def relax(order, sources, distance, steps, limits):
                     u = segment_from[e]
                     if any_below(best, load(distance, u)):
                         waiting[u] = 1
+        if not moved:
+            if reach == len(order):
+                return
+            reach = min(2 * reach, len(order))
 
 
 @njit(cache=True, nogil=True)
-def bundle_rows(sources, edge_start, edge_from, edge_length, steps, limits, rows):
-    """Distances from at most LANES sources, written into `rows` (len(sources), n); edges only set the order."""
-    n = len(edge_start) - 1
+def bundle_rows(sources, steps, limits, rows):
+    """Distances from at most LANES sources, written into `rows` (len(sources), n)."""
+    n = len(steps.segment_start) - 1
     distance = np.full((n, LANES), limits[1])
     for k in range(len(sources)):
         distance[sources[k], k] = limits[0]
-    relax(arrival_order(sources, edge_start, edge_from, edge_length), sources, distance, steps, limits)
+    order = arrival_order(sources, steps.segment_start, steps.segment_from, steps.segment_length)
+    relax(order, sources, distance, steps, limits)
     for k in range(len(sources)):
         for v in range(n):
             rows[k, v] = distance[v, k]
