@@ -59,10 +59,16 @@ class Eigenpairs:
 
     def project(self, values: Float[np.ndarray, "n *rest"]) -> Float[np.ndarray, "k *rest"]:
         """Φᵀ A f: the coefficients of functions on the vertices, one function a column."""
+        if len(values) != len(self.mass):
+            raise ValueError(f"values has shape {values.shape}; give one row for each of the {len(self.mass)} vertices")
         return (self.functions * self.mass[:, None]).T @ values
 
     def reconstruct(self, coefficients: Float[np.ndarray, "k *rest"]) -> Float[np.ndarray, "n *rest"]:
         """Φ c: the functions with these coefficients. Projecting first leaves out what is above the last frequency."""
+        if len(coefficients) != len(self):
+            raise ValueError(
+                f"coefficients has shape {coefficients.shape}; give one row for each of {len(self)} eigenpairs"
+            )
         return self.functions @ coefficients
 
 

@@ -63,7 +63,8 @@ class Cache:
         """The arrays that were put under this key, or None if there are none, or if they were damaged since."""
         path = self.path(key)
         try:
-            with np.load(path, allow_pickle=False) as file:
+            # opened here: np.load would leave a damaged file open
+            with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
             checksum = arrays.pop(_CHECKSUM).tobytes().hex()
         except Exception:  # a damaged file can raise almost anything, and is as good as none

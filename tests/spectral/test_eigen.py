@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.linalg import eigh
+from scipy.sparse.linalg import ArpackNoConvergence
+
+import partwhole.spectral.eigen as eigen_module
+from partwhole.datasets import plane, random_cuts, slivers, sphere, torus
+from partwhole.mesh import Mesh, read_mesh
+from partwhole.spectral import Eigenpairs, Laplacian, eigenpairs, laplacian
+
+
+def check(found: Eigenpairs, operator: Laplacian, k: int) -> None:
+    """Everything that makes eigenpairs, whatever the surface."""
+    assert found.functions.shape == (len(operator.mass), k)
+    assert np.isfinite(found.functions).all()
+    assert np.all(found.values >= 0)
+    assert np.all(np.diff(found.values) >= 0)
+    np.testing.assert_allclose(found.project(found.functions), np.eye(k), atol=1e-8)
+    # |A^(−1/2) (L φ − λ A φ)|, in units where the area is 1
+    residual = operator.stiffness @ found.functions - operator.mass[:, None] * found.functions * found.values
+    size = np.linalg.norm(residual / np.sqrt(operator.mass)[:, None], axis=0)
+    area = operator.mass.sum()
+    assert np.all(size * area <= 1e-5 * (1 + found.values * area))
+
+
+# --- analytic truths
+
+
+def test_sphere_has_l_times_l_plus_one() -> None:
+    found = eigenpairs(sphere(3000), 16)
+    expected = np.repeat([0.0, 2.0, 6.0, 12.0], [1, 3, 5, 7])
+    np.testing.assert_allclose(found.values, expected, rtol=0.01, atol=1e-9)
+
+
+def test_free_square_has_cosines() -> None:
+    square = plane(1600)
+    found = eigenpairs(square, 6)
+    np.testing.assert_allclose(found.values, np.pi**2 * np.array([0, 1, 1, 2, 4, 4]), rtol=0.01, atol=1e-9)
+    # the eigenvalue 2π² is simple: its function is a product of cosines
+    x, y = (square.vertices - square.vertices.min(axis=0))[:, :2].T
+    expected = 2 * np.cos(np.pi * x) * np.cos(np.pi * y)
+    assert abs(found.project(expected)[3]) == pytest.approx(1, abs=0.01)
+
+
+def test_the_first_function_is_constant() -> None:
+    found = eigenpairs(torus(n_vertices=2000), 5)
+    np.testing.assert_allclose(found.functions[:, 0], found.mass.sum() ** -0.5, rtol=1e-8)
+    assert found.values[0] == 0
+    assert found.values[1] > 0
+
+
+# --- any surface, any number of pairs
+
+
+def test_all_that_makes_eigenpairs(any_surface: Mesh) -> None:
+    operator = laplacian(any_surface)
+    for k in {1, any_surface.n_vertices // 3, any_surface.n_vertices - 2, any_surface.n_vertices} - {0}:
+        check(eigenpairs(operator, k), operator, k)
+
+
+@pytest.mark.parametrize("make", [sphere, torus, slivers, plane])
+def test_iteration_finds_what_the_dense_solver_finds(make) -> None:
+    operator = laplacian(make(n_vertices=900))
+    found = eigenpairs(operator, 120)
+    check(found, operator, 120)
+    expected = eigh(operator.stiffness.toarray(), np.diag(operator.mass), eigvals_only=True, subset_by_index=(0, 119))
+    np.testing.assert_allclose(found.values, expected, rtol=1e-7, atol=1e-8 * expected[-1])
+
+
+def test_k_of_300() -> None:
+    operator = laplacian(random_cuts(sphere(2000), "pfaust-h", seed=1).part)
+    check(eigenpairs(operator, 300), operator, 300)
+
+
+def test_components_have_a_zero_each_and_alike_ones_repeat_everything(joined) -> None:
+    single = eigenpairs(sphere(700), 40)
+    triple = eigenpairs(joined(sphere(700), sphere(700), sphere(700)), 120)
+    np.testing.assert_array_equal(triple.values[:3], 0)
+    assert triple.values[3] > 1
+    np.testing.assert_allclose(triple.values, np.repeat(single.values, 3), rtol=1e-8, atol=1e-9)
+
+
+def test_more_components_than_pairs(joined) -> None:
+    crumbs = joined(*(sphere(20 + i) for i in range(6)))
+    found = eigenpairs(crumbs, 4)
+    np.testing.assert_array_equal(found.values, 0)
+    np.testing.assert_allclose(found.project(found.functions), np.eye(4), atol=1e-10)
+
+
+# --- invariances
+
+
+@pytest.mark.parametrize("factor", [1e-50, 7.0, 1e40])
+def test_scaling_by_s_divides_eigenvalues_by_its_square(factor: float) -> None:
+    mesh = torus(n_vertices=700)
+    plain, scaled = eigenpairs(mesh, 20), eigenpairs(mesh.scaled(factor), 20)
+    np.testing.assert_allclose(scaled.values * factor**2, plain.values, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(np.abs(scaled.project(scaled.functions)), np.eye(20), atol=1e-8)
+
+
+def test_turning_and_renumbering_change_nothing() -> None:
+    mesh = random_cuts(torus(n_vertices=1200), "pfaust-m", seed=3).part
+    rng = np.random.default_rng(5)
+    turn = np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    order = rng.permutation(mesh.n_vertices)
+    other = eigenpairs(Mesh(mesh.vertices[order] @ turn, np.argsort(order)[mesh.faces]), 15)
+    plain = eigenpairs(mesh, 15)
+    np.testing.assert_allclose(other.values, plain.values, rtol=1e-7, atol=1e-9)
+    overlap = plain.project(other.functions[np.argsort(order)])
+    simple = np.diff(plain.values, prepend=-1, append=np.inf)
+    alone = np.minimum(simple[1:], simple[:-1]) > 1e-3 * plain.values[-1]
+    np.testing.assert_allclose(np.abs(np.diag(overlap))[alone], 1, atol=1e-5)
+
+
+def test_the_same_numbers_each_time() -> None:
+    mesh = sphere(800)
+    np.testing.assert_array_equal(eigenpairs(mesh, 30).functions, eigenpairs(mesh, 30).functions)
+
+
+def test_the_largest_entry_is_positive() -> None:
+    functions = eigenpairs(random_cuts(sphere(900), "pfaust-m", seed=0).part, 30).functions
+    np.testing.assert_allclose(functions.max(axis=0), np.abs(functions).max(axis=0), rtol=2e-6)
+
+
+# --- coefficients
+
+
+@given(st.integers(1, 60), st.integers(0, 100))
+def test_projecting_what_was_reconstructed_gives_it_back(k: int, seed: int) -> None:
+    basis = BASIS.first(k)
+    coefficients = np.random.default_rng(seed).standard_normal((k, 2))
+    np.testing.assert_allclose(basis.project(basis.reconstruct(coefficients)), coefficients, atol=1e-9)
+
+
+BASIS = eigenpairs(torus(n_vertices=200), 60)
+
+
+def test_one_function_is_a_vector() -> None:
+    constant = np.ones(200)
+    assert BASIS.project(constant).shape == (60,)
+    np.testing.assert_allclose(BASIS.reconstruct(BASIS.project(constant)), constant, atol=1e-9)
+
+
+def test_all_functions_reconstruct_everything() -> None:
+    mesh = sphere(150)
+    full = eigenpairs(mesh, 150)
+    np.testing.assert_allclose(full.reconstruct(full.project(mesh.vertices)), mesh.vertices, atol=1e-9)
+
+
+def test_it_is_frozen_and_says_what_it_is() -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        BASIS.values[0] = 1
+    assert repr(BASIS).startswith("Eigenpairs(60 on 200 vertices, up to ")
+    assert len(BASIS) == 60
+
+
+# --- what can go wrong
+
+
+def test_values_of_another_surface_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"values has shape \(199, 2\).*200 vertices"):
+        BASIS.project(np.ones((199, 2)))
+    with pytest.raises(ValueError, match=r"coefficients has shape \(61,\).*60 eigenpairs"):
+        BASIS.reconstruct(np.ones(61))
+
+
+@pytest.mark.parametrize("k", [0, 201])
+def test_k_out_of_range(k: int) -> None:
+    with pytest.raises(ValueError, match=f"k={k} must lie between 1 and 200"):
+        eigenpairs(sphere(200), k)
+
+
+@pytest.mark.parametrize("k", [0, 61])
+def test_first_out_of_range(k: int) -> None:
+    with pytest.raises(ValueError, match=f"k={k} must lie between 1 and 60"):
+        BASIS.first(k)
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+def test_iteration_that_fails_is_tried_again_then_replaced(monkeypatch: pytest.MonkeyPatch, failures: int) -> None:
+    plain, calls = eigen_module.eigsh, []
+
+    def failing(*arguments, **knobs):
+        calls.append(knobs["sigma"])
+        if len(calls) <= failures:
+            raise ArpackNoConvergence("no convergence %s", np.empty(0), np.empty((0, 0)))
+        return plain(*arguments, **knobs)
+
+    monkeypatch.setattr(eigen_module, "eigsh", failing)
+    operator = laplacian(sphere(700))
+    check(eigenpairs(operator, 20), operator, 20)
+    assert len(calls) == 2
+
+
+def test_vectors_that_are_none_are_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lying(S, k, **knobs):
+        return np.zeros(k), np.random.default_rng(0).standard_normal((S.shape[0], k))
+
+    monkeypatch.setattr(eigen_module, "eigsh", lying)
+    operator = laplacian(sphere(700))
+    check(eigenpairs(operator, 20), operator, 20)
+
+
+# --- real scans
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("shape", ["faust_r/tr_reg_000.off", "shrec16"])
+def test_real_shapes(data_root: Path, shape: str) -> None:
+    path = data_root / shape
+    if path.is_dir():
+        path = sorted(path.rglob("cuts_*_shape_1.off"))[0]
+    operator = laplacian(read_mesh(path))
+    check(eigenpairs(operator, 200), operator, 200)
