@@ -2,7 +2,7 @@
 
     python benchmarks/scaling.py [--sizes 1000 2000 5000 10000 20000 50000] [--plot FILE.png] [--json FILE]
 
-The shape is an articulated body with holes, made here at each size. Slow ways are run on fewer sources, and beyond
+The shape is an articulated body with holes, made here at about each size. Slow ways are run on fewer sources, and beyond
 `--patience` seconds they are extrapolated by the slope of their last two points; the plot marks those with open circles.
 """
 
@@ -65,7 +65,8 @@ def measure(sizes: list[int], patience: float) -> dict[str, dict[int, float]]:
     found: dict[str, dict[int, float]] = {}
     slow: set[str] = set()
     for size in sizes:
-        part = pw.datasets.random_cuts(pw.datasets.make_body("biped", size, seed=1).rest, "pfaust-h", seed=1).part
+        whole = pw.datasets.make_body("biped", int(1.7 * size), seed=1).rest
+        part = pw.datasets.random_cuts(whole, "pfaust-h", seed=1).part  # about six tenths are left
         n = part.n_vertices
         near_each_other = np.argsort(np.linalg.norm(part.vertices - part.vertices[0], axis=1))
         for name, (work, count) in ways().items():
@@ -104,16 +105,18 @@ def extrapolated(points: dict[int, float], sizes: list[int]) -> dict[int, float]
 def plot(found: dict[str, dict[int, float]], sizes: list[int], path: Path) -> None:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9, 6), layout="constrained")
+    figure = Figure(figsize=(12, 5.5), layout="constrained")
     axes = figure.add_subplot()
     for name, points in found.items():
-        (line,) = axes.loglog(list(points), [1e3 * t for t in points.values()], "o-", label=name)
+        (line,) = axes.loglog(
+            list(points), [1e3 * t for t in points.values()], "s--" if "threshold" in name else "o-", label=name
+        )
         beyond = extrapolated(points, sizes) if len(points) > 1 else {}
         if beyond:
             axes.loglog(list(beyond), [1e3 * t for t in beyond.values()], "o:", color=line.get_color(), mfc="white")
     axes.set(xlabel="vertices of the part", ylabel="milliseconds per source (or per row of the threshold)")
     axes.grid(alpha=0.3)
-    axes.legend(fontsize="small")
+    figure.legend(fontsize="small", loc="outside right upper")
     figure.savefig(path, dpi=110)
 
 
