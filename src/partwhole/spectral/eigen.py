@@ -9,14 +9,16 @@ from jaxtyping import Float
 from scipy import sparse
 from scipy.linalg import eigh
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, splu
+from scipy.sparse.linalg import LinearOperator, eigsh, splu
 
 from partwhole.mesh.surface import Mesh
 from partwhole.spectral.laplacian import Laplacian, laplacian
 
 # below so many vertices all eigenpairs at once are quicker than some by iteration
 _DENSE = 500
-# a residual |Sy − λy| above this, with areas summing to 1, is no eigenpair
+# above so many they need more memory and time than anyone expects
+_LARGEST_DENSE = 10_000
+# a residual |Sy − λy| above this share of 1 + λ, with areas that sum to 1, is more than rounding
 _TOLERANCE = 1e-6
 # on a surface of area 1; the matrix that is factored is positive definite, and 0 is the eigenvalue nearest to it
 _SHIFTS = (-0.01, -1.0)
@@ -141,15 +143,20 @@ def _lowest(S: sparse.csr_array, k: int) -> tuple[Float[np.ndarray, "k"], Float[
     m = S.shape[0]
     if m <= _DENSE or 3 * k > m:
         return eigh(S.toarray(), subset_by_index=(0, k - 1))
+    rounding = 100 * np.finfo(float).eps * float(abs(S).sum(axis=1).max())
     for attempt, shift in enumerate(_SHIFTS):
         try:
             values, vectors = _by_iteration(S, k, shift, seed=attempt)
-        except (ArpackError, RuntimeError):  # no convergence, or a factorisation that failed
+        except (RuntimeError, ValueError):  # no convergence, a failed factorisation, numbers that are not finite
             continue
         residual = np.linalg.norm(S @ vectors - vectors * values, axis=0)
-        if np.all(residual <= _TOLERANCE * (1 + values)):
+        if np.all(residual <= _TOLERANCE * (1 + values) + rounding):
             return values, vectors
-    # slow, and needs m² numbers of memory, but it can't fail to converge
+    if m > _LARGEST_DENSE:
+        raise ValueError(
+            f"the {k} lowest eigenpairs of {m} vertices could not be found to a residual of {_TOLERANCE}; "
+            "ask for fewer, or use pw.repair or pw.decimate first"
+        )
     return eigh(S.toarray(), subset_by_index=(0, k - 1))
 
 
