@@ -36,6 +36,13 @@ def test_height_on_a_sphere() -> None:
     assert error.max() < 0.05
 
 
+def test_squared_gradients_of_eigenfunctions_integrate_to_their_eigenvalues() -> None:
+    mesh = torus(n_vertices=3000)
+    found, basis = gradients(mesh), eigenpairs(mesh, 20)
+    x, y = spectral_gradients(basis, found.gx, found.gy)
+    np.testing.assert_allclose(basis.mass @ (x**2 + y**2), basis.values, rtol=0.05, atol=1e-9)
+
+
 def test_constants_have_no_gradient(any_surface: Mesh) -> None:
     found = gradients(any_surface)
     ones = np.ones(any_surface.n_vertices)
