@@ -1,12 +1,23 @@
-"""Surfaces to work with: shapes made here, and parts cut from any surface with exact ground truth."""
+"""Surfaces to work with: shapes made here, parts cut from any surface with exact ground truth, and published data sets."""
 
 from partwhole.datasets.bodies import Body, make_body
 from partwhole.datasets.cutting import Cut, cut_balls, cut_plane, random_cuts
+from partwhole.datasets.folder import FolderPairs
+from partwhole.datasets.ground_truth import GroundTruth
+from partwhole.datasets.pairs import Pair, Pairs
+from partwhole.datasets.pfaust import PFaust
 from partwhole.datasets.primitives import annulus, cylinder, plane, slivers, sphere, sphere_cap, torus
+from partwhole.datasets.shrec16 import Shrec16
 
 __all__ = [
     "Body",
     "Cut",
+    "FolderPairs",
+    "GroundTruth",
+    "PFaust",
+    "Pair",
+    "Pairs",
+    "Shrec16",
     "annulus",
     "cut_balls",
     "cut_plane",

@@ -1,0 +1,128 @@
+"""Pairs of one's own: a folder with wholes/, parts/ and, where the truth is known, maps/."""
+
+from __future__ import annotations
+
+import csv
+import os
+from dataclasses import replace
+from functools import cache
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from partwhole.datasets.ground_truth import GroundTruth
+from partwhole.datasets.number_files import read_vts
+from partwhole.datasets.pairs import Pair, Pairs
+from partwhole.mesh import Mesh
+from partwhole.mesh.io import FORMATS, read_mesh
+
+_MAPS = (".npz", ".csv", ".vts")
+
+
+class FolderPairs(Pairs):
+    """Pairs in a folder: the surfaces of parts/ and wholes/, read when they are needed.
+
+    ``pairs.csv``, if it is there, says which part goes with which whole: a first line ``part,whole``, then a line a pair,
+    the names with or without their endings. Otherwise every part goes with every whole.
+
+    The ground truth of a pair is in ``maps/<part>-<whole>`` or, for a part with only one whole, in ``maps/<part>``, as
+
+    - ``.npz`` with ``vertex_map``, a vertex of the whole for each vertex of the part; or with ``part_vertices`` and
+      ``whole_vertices``; counted from 0;
+    - ``.csv`` with a first line ``part_vertex,whole_vertex``, then a line a vertex; counted from 0;
+    - ``.vts``, a line for each vertex of the part, the vertex of the whole; counted from 1, as in published sets.
+
+    A pair without such a file has no ground truth. Parts and wholes are in the same units; see `Pair.of`.
+
+    Parameters
+    ----------
+    root : the folder
+    """
+
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        folder = Path(root)
+        missing = [name for name in ("wholes", "parts") if not (folder / name).is_dir()]
+        if missing:
+            raise FileNotFoundError(f"{root} has no {', no '.join(missing)}: parts/ and wholes/ hold the surfaces")
+        parts, wholes = _surfaces(folder / "parts"), _surfaces(folder / "wholes")
+        listed = folder / "pairs.csv"
+        keys = _listed(listed, parts, wholes) if listed.is_file() else list(product(parts, wholes))
+        with_one = {part for part, _ in keys if len({w for p, w in keys if p == part}) == 1}
+
+        @cache
+        def surface(path: Path) -> Mesh:
+            return read_mesh(path, name=path.stem)
+
+        @cache
+        def unit_whole(whole: str) -> Mesh:
+            return surface(wholes[whole]).to_unit_area()[0]
+
+        def load(part: str, whole: str) -> Pair:
+            truth = _truth(folder / "maps", part, whole, alone=part in with_one)
+            # all pairs of a whole share one surface, and what has been computed on it
+            return replace(Pair.of(surface(parts[part]), surface(wholes[whole]), truth), whole=unit_whole(whole))
+
+        super().__init__(keys, cache(load), name=folder.resolve().name)
+
+
+def _surfaces(folder: Path) -> dict[str, Path]:
+    """Name without ending → file, in order."""
+    found: dict[str, Path] = {}
+    for path in sorted(folder.iterdir()):
+        if path.suffix.lower().removeprefix(".") not in FORMATS:
+            continue
+        if path.stem in found:
+            raise ValueError(f"{path} and {found[path.stem].name} have the same name; rename one")
+        found[path.stem] = path
+    if not found:
+        raise FileNotFoundError(f"{folder} has no surfaces; it should hold .{', .'.join(FORMATS)} files")
+    return found
+
+
+def _listed(path: Path, parts: dict[str, Path], wholes: dict[str, Path]) -> list[tuple[str, str]]:
+    keys = []
+    for line, row in _rows(path, ("part", "whole")):
+        names = []
+        for name, known, folder in zip(row, (parts, wholes), ("parts", "wholes"), strict=True):
+            stem = name if name in known else Path(name).stem
+            if stem not in known:
+                raise FileNotFoundError(f"{path}, line {line}: {folder} has no {name}")
+            names.append(stem)
+        keys.append((names[0], names[1]))
+    return keys
+
+
+def _truth(folder: Path, part: str, whole: str, *, alone: bool) -> GroundTruth | None:
+    names = [f"{part}-{whole}"] + [part] * alone
+    path = next((p for name in names for ending in _MAPS if (p := folder / f"{name}{ending}").is_file()), None)
+    if path is None:
+        return None
+    if path.suffix == ".vts":
+        return GroundTruth.of_map(read_vts(path))
+    try:
+        if path.suffix == ".csv":
+            table = np.array([[int(n) for n in row] for _, row in _rows(path, ("part_vertex", "whole_vertex"))])
+            return GroundTruth.at_vertices(table[:, 0], table[:, 1])
+        with np.load(path, allow_pickle=False) as held:
+            if "vertex_map" in held:
+                return GroundTruth.of_map(held["vertex_map"])
+            if "part_vertices" in held and "whole_vertices" in held:
+                return GroundTruth.at_vertices(held["part_vertices"], held["whole_vertices"])
+    except ValueError as error:
+        raise ValueError(f"{str(error) if str(path) in str(error) else f'{path}: {error}'}") from None
+    raise ValueError(f"{path} has neither vertex_map nor part_vertices and whole_vertices")
+
+
+def _rows(path: Path, header: tuple[str, str]) -> list[tuple[int, list[str]]]:
+    """Line number and the two entries of each line below the header."""
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        lines = [(n, [entry.strip() for entry in row]) for n, row in enumerate(csv.reader(file), 1) if row]
+    if not lines or tuple(lines[0][1]) != header:
+        raise ValueError(f"{path} should begin with the line {','.join(header)}")
+    if len(lines) == 1:
+        raise ValueError(f"{path} has no line below its header")
+    for n, row in lines[1:]:
+        if len(row) != 2:
+            raise ValueError(f"{path}, line {n}: {len(row)} entries, {','.join(header)} are two")
+    return lines[1:]

@@ -1,0 +1,35 @@
+"""Text files that hold nothing but numbers: vertex numbers (.vts) and barycentric ground truth (.baryc_gt)."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float, Int
+
+
+def read_numbers(path: Path, columns: int = 1) -> Float[np.ndarray, "r c"]:
+    """Rows of `columns` finite numbers; a ValueError names the file and what is wrong with it."""
+    text = path.read_bytes()
+    if not text.strip():
+        raise ValueError(f"{path} is empty; it should hold rows of {columns} number(s)")
+    try:
+        table = np.loadtxt(io.BytesIO(text), dtype=np.float64, ndmin=2)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    if table.shape[1] != columns or not np.isfinite(table).all():
+        raise ValueError(f"{path} should hold rows of {columns} finite number(s), got an array of shape {table.shape}")
+    return table
+
+
+def read_vts(path: Path) -> Int[np.ndarray, "r"]:
+    """Vertex numbers, one a line, counted from 1 in the file and from 0 here."""
+    return counted_from_zero(read_numbers(path)[:, 0], path)
+
+
+def counted_from_zero(numbers: Float[np.ndarray, "r"], path: Path) -> Int[np.ndarray, "r"]:
+    """Numbers that a file counts from 1, counted from 0."""
+    if not (numbers == np.rint(numbers)).all() or numbers.min() < 1:
+        raise ValueError(f"{path} should hold numbers counted from 1, got {numbers.min():g} to {numbers.max():g}")
+    return numbers.astype(np.int64) - 1

@@ -1,0 +1,88 @@
+"""Pairs of a part and a whole: their units, and sequences that read late."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+from partwhole.datasets import GroundTruth, Pair, Pairs, cut_plane, sphere
+from partwhole.mesh import Mesh
+
+WHOLE = Mesh(sphere(400).vertices * 5 + [3, 2, 1], sphere(400).faces, name="ball")
+CUT = cut_plane(WHOLE, (3, 2, 1), (0, 0, 1))
+
+
+def test_the_whole_has_area_one_and_the_part_the_same_scale() -> None:
+    pair = Pair.of(CUT.part, CUT.whole)
+    assert pair.whole.area == pytest.approx(1)
+    np.testing.assert_allclose(pair.whole.vertices.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(pair.part.vertices.mean(axis=0), 0, atol=1e-12)
+    assert pair.scale == pytest.approx(WHOLE.area**-0.5)
+    np.testing.assert_allclose(pair.part.edge_lengths, CUT.part.edge_lengths * pair.scale)
+    assert pair.name == "ball → ball"
+    assert repr(pair) == "Pair('ball → ball': 200 vertices of 400, ground truth: no)"
+    assert repr(Pair.of_cut(CUT)).endswith("ground truth: 200 rows of vertices)")
+    assert pair.ground_truth is None
+
+
+def test_a_part_may_stay_where_it_was_cut_out() -> None:
+    pair = Pair.of_cut(CUT, centre="whole", name="cap")
+    assert pair.ground_truth is not None
+    truth = pair.ground_truth
+    np.testing.assert_allclose(pair.part.vertices, truth.points(pair.whole.vertices), atol=1e-12)
+    assert truth.whole_vertices.tolist() == CUT.vertex_map.tolist()
+    assert pair.name == "cap"
+
+
+def test_units_do_not_matter() -> None:
+    one, other = Pair.of_cut(CUT), Pair.of(CUT.part.scaled(1000), WHOLE.scaled(1000))
+    np.testing.assert_allclose(one.part.vertices, other.part.vertices, atol=1e-12)
+
+
+def test_pairs_read_late_and_can_be_chosen() -> None:
+    read: list[tuple[int, str]] = []
+
+    def load(part: int, whole: str) -> Pair:
+        read.append((part, whole))
+        return Pair(CUT.part, CUT.whole, name=f"{part}{whole}")
+
+    pairs = Pairs([(k, w) for k in range(3) for w in "ab"], load, name="six")
+    assert (len(pairs), repr(pairs), read) == (6, "Pairs('six': 6)", [])
+    assert pairs[-1].name == "2b"
+    assert [p.name for p in pairs[1:3]] == ["0b", "1a"]
+    assert pairs[::2].keys == ((0, "a"), (1, "a"), (2, "a"))
+    chosen = pairs.where(lambda part, whole: part != 1 and whole == "b", name="two")
+    assert [p.name for p in chosen] == ["0b", "2b"]
+    assert chosen.name == "two"
+    assert len(read) == 5
+    with pytest.raises(IndexError):
+        pairs[6]
+
+
+def test_rounding_all_pairs() -> None:
+    truth = GroundTruth.in_triangles([0, 1], [[0.9, 0.1, 0.0], [0.0, 0.2, 0.8]], faces=WHOLE.faces)
+    pairs = Pairs.given([Pair(CUT.part, WHOLE, truth)], name="one").rounded()
+    rounded = pairs[0].ground_truth
+    assert rounded is not None
+    assert rounded.whole_vertices.tolist() == [WHOLE.faces[0, 0], WHOLE.faces[1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Pair.of(WHOLE.scaled(2), WHOLE), "isn't larger than its whole; are they in different units"),
+        (lambda: Pair(CUT.part, WHOLE, GroundTruth.of_map([400])), "speaks of vertex 400, ball has vertices 0 to 399"),
+        (lambda: Pair(CUT.part, WHOLE, GroundTruth.at_vertices([399], [0])), "do the files belong together"),
+        (lambda: Pair(CUT.part, WHOLE, name="it").rounded(), "it has no ground truth to round"),
+    ],
+)
+def test_nonsense_is_refused(call, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_a_centre_that_is_none() -> None:
+    with pytest.raises(ValueError, match="centre must be 'own' or 'whole', got 'here'"):
+        inspect.unwrap(Pair.of.__func__)(Pair, CUT.part, WHOLE, centre="here")
