@@ -1,0 +1,26 @@
+"""Evaluation: how far off maps are, by a stated protocol."""
+
+from partwhole.evaluation.curves import PckCurve, mean_curve, pck_curve, pck_plot
+from partwhole.evaluation.errors import distance_rows, flip_share, geodesic_errors
+from partwhole.evaluation.maps import coverage, roughness
+from partwhole.evaluation.protocol import Protocol
+from partwhole.evaluation.results import Evaluation, PairResult, evaluate_map
+from partwhole.evaluation.tables import Table, error_table
+
+__all__ = [
+    "Evaluation",
+    "PairResult",
+    "PckCurve",
+    "Protocol",
+    "Table",
+    "coverage",
+    "distance_rows",
+    "error_table",
+    "evaluate_map",
+    "flip_share",
+    "geodesic_errors",
+    "mean_curve",
+    "pck_curve",
+    "pck_plot",
+    "roughness",
+]
