@@ -4,14 +4,17 @@ from partwhole.evaluation.curves import PckCurve, mean_curve, pck_curve, pck_plo
 from partwhole.evaluation.errors import distance_rows, flip_share, geodesic_errors
 from partwhole.evaluation.maps import coverage, roughness
 from partwhole.evaluation.protocol import Protocol
+from partwhole.evaluation.published import PUBLISHED, Published, published_rows
 from partwhole.evaluation.results import Evaluation, PairResult, evaluate_map
 from partwhole.evaluation.tables import Table, error_table
 
 __all__ = [
+    "PUBLISHED",
     "Evaluation",
     "PairResult",
     "PckCurve",
     "Protocol",
+    "Published",
     "Table",
     "coverage",
     "distance_rows",
@@ -22,5 +25,6 @@ __all__ = [
     "mean_curve",
     "pck_curve",
     "pck_plot",
+    "published_rows",
     "roughness",
 ]
