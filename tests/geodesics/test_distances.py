@@ -134,6 +134,12 @@ def test_single_precision_survives_extreme_units(size):
     np.testing.assert_allclose(geodesic_distances(mesh.scaled(size), [0, 7]), D * size, rtol=1e-7)
 
 
+@pytest.mark.parametrize("size", [1e-45, 1e45])
+def test_lengths_that_single_precision_does_not_hold_are_refused(size):
+    with pytest.raises(ValueError, match="float32 does not hold"):
+        geodesic_distances(sphere(50).scaled(size), [0], dtype=np.float32)
+
+
 def test_single_and_double_precision_agree():
     mesh = sphere(800, jitter=0.7, seed=4)
     np.testing.assert_allclose(geodesic_distances(mesh, dtype=np.float32), geodesic_distances(mesh), rtol=1e-4)

@@ -87,6 +87,8 @@ def geodesic_distances(
             "make the metric from this mesh"
         )
     lengths = mesh.edge_lengths if metric is None else metric.edge_lengths
+    if dtype == np.float32:
+        _check_single_precision(mesh.name, lengths)
     if device == "cuda":
         return _on_cuda(mesh, rows, sources is None, method, dtype, lengths, out)
     if device != "cpu":
@@ -116,6 +118,13 @@ def _checked_sources(sources: ArrayLike | None, mesh: Mesh) -> Int[np.ndarray, "
         worst = rows.min() if rows.min() < 0 else rows.max()
         raise ValueError(f"sources: there is no vertex {worst}, {mesh.name} has vertices 0 to {mesh.n_vertices - 1}")
     return rows.astype(np.int64)
+
+
+def _check_single_precision(name: str, lengths: Float[np.ndarray, "e"]) -> None:
+    """No distance is longer than all edges together."""
+    mean, total = float(lengths.mean()), float(lengths.sum())
+    if total > 1e37 or 0 < mean < 1e-37:
+        raise ValueError(f"{name} has edges of length {mean:.3g}, which float32 does not hold; use float64")
 
 
 def stencil_for(mesh: Mesh, method: Method, lengths: Float[np.ndarray, "e"]) -> Stencil:

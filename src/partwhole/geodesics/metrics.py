@@ -130,14 +130,17 @@ def _smallest_stretch(mesh: Mesh, lengths: Float[np.ndarray, "e"]) -> float:
     With u, v two sides of a triangle, both are quadratic forms in the coordinates (α, β) of e = αu + βv, and the minimum
     is the smaller root λ of det(G_new − λ G) = 0. Triangles without area have no say.
     """
-    in_space, new = (np.square(sides[mesh.opposite_edges]) for sides in (mesh.edge_lengths, lengths))
+    # in units of the longest edges, so that fourth powers neither overflow nor vanish
+    unit, unit_new = (float(sides.max()) or 1.0 for sides in (mesh.edge_lengths, lengths))
+    in_space = np.square(mesh.edge_lengths[mesh.opposite_edges] / unit)
+    new = np.square(lengths[mesh.opposite_edges] / unit_new)
     (a, b, c), (p, q, r) = (_gram(squares) for squares in (in_space, new))
     area, area_new = a * c - b * b, p * r - q * q
     proper = area > 1e-12 * np.maximum(a * c, np.finfo(float).tiny)
     trace = (p * c + r * a - 2 * q * b)[proper]
     # λ² area − λ trace + area_new = 0, by the form that does not cancel
     root = np.sqrt(np.maximum(trace**2 - 4 * area[proper] * area_new[proper], 0))
-    return float((2 * area_new[proper] / (trace + root)).min(initial=np.inf))
+    return float((2 * area_new[proper] / (trace + root)).min(initial=np.inf)) * (unit_new / unit) ** 2
 
 
 def _gram(squares: Float[np.ndarray, "m 3"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -87,8 +87,9 @@ def _grouped(
     base, right, left = sides.T
     x = (left**2 - right**2 + base**2) / (2 * base)
     squared_height = left**2 - x**2
-    # flat triangles add nothing to their sides, and in single precision their unfolding is noise
-    proper = squared_height > 1e-12 * base**2
+    # flat triangles add nothing to their sides, and in single precision their unfolding is noise; nor do those with
+    # a side so short (lengths have mean 1) that single precision can't divide by it
+    proper = (squared_height > 1e-12 * base**2) & (base > 1e-30)
     order = np.flatnonzero(proper)[np.argsort(triples[proper, 0], kind="stable")]
     rows = np.arange(n + 1)
     return Stencil(

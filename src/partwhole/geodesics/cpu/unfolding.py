@@ -47,7 +47,8 @@ def flip_geometry(faces, lengths, across_face, across_corner, f, i):
     px, py = apex(base, pq, pr)
     sx, sy = apex(base, sq, sr)
     height = py + sy
-    if height <= 0.0 or faces[f, i] == faces[g, j]:
+    # the product vanishes for a side that is shorter than the others by a hundred orders of magnitude and more
+    if base * base * height <= 0.0 or faces[f, i] == faces[g, j]:
         return False, 0.0, 0.0
     crossing = (px * sy + sx * py) / height
     convex = crossing > 1e-9 * base and crossing < (1.0 - 1e-9) * base
