@@ -88,7 +88,8 @@ def test_a_list_of_pairs(root: Path) -> None:
         ("maps/one.csv", "part_vertex,whole_vertex\n0,x\n", ValueError, r"one.csv: invalid literal"),
         ("maps/one.csv", "0,1\n", ValueError, r"^\S*one.csv should begin with the line part_vertex"),
         ("maps/one.vts", "0\n", ValueError, "counted from 1"),
-        ("maps/one.vts", "1\n91\n", ValueError, "speaks of vertex 90, ball has vertices 0 to 89"),
+        ("maps/one.vts", "1\n91\n", ValueError, "maps 2 vertices, one has 45; give one for each"),
+        ("maps/one.vts", "91\n" * 45, ValueError, "speaks of vertex 90, ball has vertices 0 to 89"),
     ],
 )
 def test_what_is_wrong_is_named(root: Path, file: str, text: str, error: type[Exception], message: str) -> None:
@@ -100,6 +101,9 @@ def test_what_is_wrong_is_named(root: Path, file: str, text: str, error: type[Ex
 def test_npz_without_a_map(root: Path) -> None:
     np.savez(root / "maps/one.npz", other=MAP)
     with pytest.raises(ValueError, match="neither vertex_map nor part_vertices"):
+        FolderPairs(root)[0]
+    np.savez(root / "maps/one.npz", vertex_map=MAP + 0.5)
+    with pytest.raises(ValueError, match=r"one.npz: vertex_map must be whole numbers"):
         FolderPairs(root)[0]
 
 

@@ -118,6 +118,9 @@ def test_files_that_do_not_fit_are_refused(flat: Path) -> None:
     truth.write_text("999 1 0 0\n")
     with pytest.raises(ValueError, match=r"cuts_cat_shape_1.baryc_gt: triangles reach to 998"):
         pairs[0]
+    truth.write_text("9 1 0 0\n")
+    with pytest.raises(ValueError, match=r"baryc_gt has 1 rows, cuts cat 1 has 40 vertices"):
+        pairs[0]
     (root / "null/wolf.off").write_text("OFF\n4 1 0\n0 0 0\n1 0 0\n1 1 0\n0 1 0\n4 0 1 2 3\n")
     with pytest.raises(ValueError, match=r"wolf.off: must hold triangles only"):
         pairs[-1]

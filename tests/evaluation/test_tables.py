@@ -63,6 +63,8 @@ def test_latex_is_escaped_and_balanced() -> None:
     assert r"D\_1 \& D\_2" in latex
     assert r"\% flipped" in latex
     assert r"2.00 $\pm$ 1.00" in latex
+    strange = error_table({r"a\b ~ {x^2} → $": ROWS["paper"]}, columns=["micro"]).latex()
+    assert r"a\textbackslash{}b \textasciitilde{} \{x\textasciicircum{}2\} $\to$ \$" in strange
     body = latex.split(r"\midrule")[1].split(r"\bottomrule")[0].strip().splitlines()
     assert [line.count(" & ") for line in body] == [4] * 4
 

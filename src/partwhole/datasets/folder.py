@@ -59,7 +59,7 @@ class FolderPairs(Pairs):
             return surface(wholes[whole]).to_unit_area()[0]
 
         def load(part: str, whole: str) -> Pair:
-            truth = _truth(folder / "maps", part, whole, alone=part in with_one)
+            truth = _truth(folder / "maps", part, whole, surface(parts[part]).n_vertices, alone=part in with_one)
             # all pairs of a whole share one surface, and what has been computed on it
             return replace(Pair.of(surface(parts[part]), surface(wholes[whole]), truth), whole=unit_whole(whole))
 
@@ -93,25 +93,29 @@ def _listed(path: Path, parts: dict[str, Path], wholes: dict[str, Path]) -> list
     return keys
 
 
-def _truth(folder: Path, part: str, whole: str, *, alone: bool) -> GroundTruth | None:
+def _truth(folder: Path, part: str, whole: str, n_part: int, *, alone: bool) -> GroundTruth | None:
     names = [f"{part}-{whole}"] + [part] * alone
     path = next((p for name in names for ending in _MAPS if (p := folder / f"{name}{ending}").is_file()), None)
     if path is None:
         return None
-    if path.suffix == ".vts":
-        return GroundTruth.of_map(read_vts(path))
     try:
         if path.suffix == ".csv":
             table = np.array([[int(n) for n in row] for _, row in _rows(path, ("part_vertex", "whole_vertex"))])
             return GroundTruth.at_vertices(table[:, 0], table[:, 1])
-        with np.load(path, allow_pickle=False) as held:
-            if "vertex_map" in held:
-                return GroundTruth.of_map(held["vertex_map"])
-            if "part_vertices" in held and "whole_vertices" in held:
-                return GroundTruth.at_vertices(held["part_vertices"], held["whole_vertices"])
+        vertex_map = read_vts(path) if path.suffix == ".vts" else None
+        if path.suffix == ".npz":
+            with np.load(path, allow_pickle=False) as held:
+                if "vertex_map" in held:
+                    vertex_map = held["vertex_map"]
+                elif "part_vertices" in held and "whole_vertices" in held:
+                    return GroundTruth.at_vertices(held["part_vertices"], held["whole_vertices"])
+        if vertex_map is None:
+            raise ValueError(f"{path} has neither vertex_map nor part_vertices and whole_vertices")
+        if len(vertex_map) != n_part:
+            raise ValueError(f"{path} maps {len(vertex_map)} vertices, {part} has {n_part}; give one for each")
+        return GroundTruth.of_map(vertex_map)
     except ValueError as error:
-        raise ValueError(f"{str(error) if str(path) in str(error) else f'{path}: {error}'}") from None
-    raise ValueError(f"{path} has neither vertex_map nor part_vertices and whole_vertices")
+        raise ValueError(str(error) if str(path) in str(error) else f"{path}: {error}") from None
 
 
 def _rows(path: Path, header: tuple[str, str]) -> list[tuple[int, list[str]]]:

@@ -119,6 +119,11 @@ class Shrec16:
         def load(key: tuple[str, int], kind: str) -> Pair:
             source, (whole, factor) = read_whole(kind), unit_whole(kind)
             truth = self._ground_truth(*key, source.file_faces)
+            if len(truth) != part(*key).n_vertices:
+                raise ValueError(
+                    f"{self._truth_file(*key)} has {len(truth)} rows, {part(*key).name} has {part(*key).n_vertices} "
+                    "vertices; do the files belong together?"
+                )
             return Pair(part(*key), whole, truth, name=part(*key).name, scale=factor, notes=source.notes)
 
         return Pairs(keys, load, name=name)

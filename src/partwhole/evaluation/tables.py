@@ -16,14 +16,16 @@ DEFAULT_COLUMNS = ("micro", "macro", "median pair", "worst pair", "% above 0.15"
 _PUBLISHED = "as published, by its own protocol"
 _UNITS = "Errors, shares and areas × 100; errors divided by √area of the whole; PCK area from 0 to 0.25."
 _LATEX = {
-    "%": r"\%",
-    "&": r"\&",
-    "_": r"\_",
-    "#": r"\#",
+    "\\": r"\textbackslash{}",
+    **{mark: f"\\{mark}" for mark in "%&_#${}"},
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "–": "--",
     "±": r"$\pm$",
     "×": r"$\times$",
     "√": r"$\surd$",
     "Σ": r"$\Sigma$",
+    "→": r"$\to$",
 }
 
 # a run, runs that differ in their seeds, or published numbers by column
