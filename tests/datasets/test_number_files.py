@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from partwhole.datasets.number_files import read_numbers, read_vts
+from partwhole.datasets.number_files import read_npz, read_numbers, read_vts
 
 
 def test_numbers_may_be_written_as_floats(tmp_path: Path) -> None:
@@ -38,3 +39,21 @@ def test_the_number_of_columns_is_checked(tmp_path: Path) -> None:
     assert read_numbers(tmp_path / "b.baryc_gt", columns=4).shape == (2, 4)
     with pytest.raises(ValueError, match="rows of 3"):
         read_numbers(tmp_path / "b.baryc_gt", columns=3)
+
+
+def test_archives_come_back_and_broken_ones_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    np.savez(path, one=np.arange(3), two=np.eye(2))
+    assert {name: array.shape for name, array in read_npz(path).items()} == {"one": (3,), "two": (2, 2)}
+    whole = path.read_bytes()
+    for broken in (b"", whole[:80], b"neither zip nor npy", whole[:40] + b"x" * 40 + whole[80:]):
+        path.write_bytes(broken)
+        with pytest.raises(ValueError, match=r"a.npz is not a whole .npz file of plain numbers"):
+            read_npz(path)
+    np.savez(path, object=np.array([{}], dtype=object))
+    with pytest.raises(ValueError, match="plain numbers"):
+        read_npz(path)
+    np.save(tmp_path / "b.npy", np.arange(3))
+    path.write_bytes((tmp_path / "b.npy").read_bytes())
+    with pytest.raises(ValueError, match="plain numbers"):
+        read_npz(path)

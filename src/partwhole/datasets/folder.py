@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from partwhole.datasets.ground_truth import GroundTruth
-from partwhole.datasets.number_files import read_vts
+from partwhole.datasets.number_files import read_npz, read_vts
 from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import FORMATS, read_mesh
@@ -104,11 +104,10 @@ def _truth(folder: Path, part: str, whole: str, n_part: int, *, alone: bool) -> 
             return GroundTruth.at_vertices(table[:, 0], table[:, 1])
         vertex_map = read_vts(path) if path.suffix == ".vts" else None
         if path.suffix == ".npz":
-            with np.load(path, allow_pickle=False) as held:
-                if "vertex_map" in held:
-                    vertex_map = held["vertex_map"]
-                elif "part_vertices" in held and "whole_vertices" in held:
-                    return GroundTruth.at_vertices(held["part_vertices"], held["whole_vertices"])
+            held = read_npz(path)
+            vertex_map = held.get("vertex_map")
+            if vertex_map is None and {"part_vertices", "whole_vertices"} <= held.keys():
+                return GroundTruth.at_vertices(held["part_vertices"], held["whole_vertices"])
         if vertex_map is None:
             raise ValueError(f"{path} has neither vertex_map nor part_vertices and whole_vertices")
         if len(vertex_map) != n_part:

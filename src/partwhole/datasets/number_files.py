@@ -1,8 +1,9 @@
-"""Text files that hold nothing but numbers: vertex numbers (.vts) and barycentric ground truth (.baryc_gt)."""
+"""Files that hold nothing but numbers: text (.vts, .baryc_gt) and NumPy archives (.npz)."""
 
 from __future__ import annotations
 
 import io
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -33,3 +34,17 @@ def counted_from_zero(numbers: Float[np.ndarray, "r"], path: Path) -> Int[np.nda
     if not (numbers == np.rint(numbers)).all() or numbers.min() < 1:
         raise ValueError(f"{path} should hold numbers counted from 1, got {numbers.min():g} to {numbers.max():g}")
     return numbers.astype(np.int64) - 1
+
+
+def read_npz(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of an .npz file by their names; nothing in it is ever unpickled."""
+    # opened here, so that it is closed whatever happens
+    with path.open("rb") as file:
+        try:
+            if not zipfile.is_zipfile(file):
+                raise ValueError("it is no zip archive, or only the beginning of one")
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as held:
+                return {name: held[name] for name in held.files}
+        except (ValueError, EOFError, zipfile.BadZipFile) as error:
+            raise ValueError(f"{path} is not a whole .npz file of plain numbers: {error}") from None

@@ -15,7 +15,7 @@ from jaxtyping import Int
 
 from partwhole.datasets.cutting import Cut
 from partwhole.datasets.ground_truth import GroundTruth
-from partwhole.datasets.number_files import read_numbers, read_vts
+from partwhole.datasets.number_files import read_npz, read_numbers, read_vts
 from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import read_mesh
@@ -85,10 +85,10 @@ class PFaust:
         if isinstance(self._files, _Bundle):
             raise ValueError(f"{self.root} has no map from parts to their own wholes; the public release has")
         path = self.files(k)[2]
-        with np.load(path, allow_pickle=False) as truth:
-            if "full_vertex" not in truth:
-                raise ValueError(f"{path} has no full_vertex, the vertex of the whole for each vertex of the part")
-            return truth["full_vertex"].astype(np.int64)
+        truth = read_npz(path)
+        if "full_vertex" not in truth:
+            raise ValueError(f"{path} has no full_vertex, the vertex of the whole for each vertex of the part")
+        return truth["full_vertex"].astype(np.int64)
 
     def cut(self, k: int) -> Cut:
         """Part k with the coordinates of its whole, of which it is then exactly a piece, not only to ten digits."""
@@ -159,11 +159,11 @@ class _Release:
     def ground_truth(self, part: int, whole: int) -> GroundTruth:
         path, template = self.truths(part, whole)
         at_template = read_vts(template)
-        with np.load(path, allow_pickle=False) as held:
-            for key in ("template_rows", "partial_vertex_at_rows"):
-                if key not in held:
-                    raise ValueError(f"{path} has no {key}; it holds {', '.join(held) or 'nothing'}")
-            rows, on_part = held["template_rows"], held["partial_vertex_at_rows"]
+        held = read_npz(path)
+        for key in ("template_rows", "partial_vertex_at_rows"):
+            if key not in held:
+                raise ValueError(f"{path} has no {key}; it holds {', '.join(held) or 'nothing'}")
+        rows, on_part = held["template_rows"], held["partial_vertex_at_rows"]
         if rows.shape != on_part.shape or rows.max() >= len(at_template):
             raise ValueError(f"{path} does not fit {template}, which has {len(at_template)} rows")
         return GroundTruth.at_vertices(on_part, at_template[rows])
