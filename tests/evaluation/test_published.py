@@ -13,6 +13,7 @@ from partwhole.evaluation import PUBLISHED, Evaluation, PairResult, Protocol, er
 def test_every_row_is_there_once() -> None:
     assert len({(row.method, row.learning, row.data) for row in PUBLISHED}) == len(PUBLISHED)
     assert [len(published_rows(data)) for data in ("PFAUST-M", "PFAUST-H")] == [5, 5]
+    assert list(published_rows("PFAUST-M"))[:2] == ["DPFM, supervised", "Unsupervised DPFM"]
     assert len(published_rows("SHREC'16 HOLES")) == 19
     assert len(published_rows("SHREC'16 HOLES", refined=False)) == 9
     assert published_rows("SHREC'16 CUTS", refined=True)["Wormhole → refined, unsupervised"] == {"micro": 4.3}

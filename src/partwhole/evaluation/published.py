@@ -32,6 +32,11 @@ class Published:
     refined: bool = False
     source: str = WORMHOLE_PAPER
 
+    @property
+    def label(self) -> str:
+        """The method, and what it learned from unless its name says so."""
+        return self.method if self.learning in self.method.lower() else f"{self.method}, {self.learning}"
+
 
 def _shrec16(
     method: str, learning: Learning, cuts: tuple[float, float], holes: tuple[float, float], refinement: str = "refined"
@@ -90,4 +95,4 @@ def published_rows(data: Data, *, refined: bool | None = None) -> dict[str, dict
         raise ValueError(
             f"nothing published is known for data={data!r}, refined={refined}; known are {', '.join(known)}"
         )
-    return {f"{row.method}, {row.learning}": {"micro": row.error} for row in rows}
+    return {row.label: {"micro": row.error} for row in rows}
