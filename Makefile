@@ -42,7 +42,7 @@ types: .venv/.ready-to-test
 	@$(BIN)/lint-imports
 
 unit: .venv/.ready-to-test  ## unit and property tests, doctests; real data too where PARTWHOLE_DATA is set
-	@$(BIN)/pytest --numprocesses $(WORKERS) --doctest-modules tests src
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/pytest --numprocesses $(WORKERS) --doctest-modules tests src
 
 examples: .venv/.ready-to-test  ## run every example as a plain script
 	@set -e; for script in examples/plot_*.py; do \
