@@ -47,3 +47,8 @@ def test_the_choice_does_not_depend_on_size_or_place() -> None:
     cap = sphere_cap(400, 2.0)
     moved = Mesh(cap.vertices * 50 + [10, -4, 3], cap.faces)
     assert automatic_camera(cap) == automatic_camera(moved)
+
+
+def test_a_surface_without_width_still_has_a_view() -> None:
+    line = Mesh([[0, 0, 0], [0, 1, 0], [0, 2, 0]], [[0, 1, 2]])
+    assert np.isfinite(automatic_camera(line, vertex=1, up="y").azimuth)

@@ -72,7 +72,7 @@ def automatic_camera(mesh: Mesh, *, vertex: int | None = None, up: Axis | None =
     area = mesh.vertex_areas / (mesh.area or 1.0)
     normals = outward_normals(mesh)
     scores = []
-    for camera, extent in zip(cameras, extents / extents.max(), strict=True):
+    for camera, extent in zip(cameras, extents / (extents.max() or 1.0), strict=True):
         seen, facing = _visible(mesh, normals, camera, 160, 0.03)
         # a broad side is worth more than a full view of the borders, and less than seeing the chosen vertex
         score = 1.5 * extent + 2.5 * (seen * facing * area).sum() + 0.7 * (seen * on_border).sum()
