@@ -3,9 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partwhole.criterion.loops import check_piece_of_sphere, separate_fans, twice_genus
+from partwhole.criterion.loops import check_piece_of_sphere, twice_genus
 from partwhole.datasets.primitives import annulus, cylinder, plane, sphere, torus
 from partwhole.mesh import Mesh
+from partwhole.mesh.separation import separate
 
 
 def moebius_strip(n: int = 12) -> Mesh:
@@ -23,7 +24,7 @@ def moebius_strip(n: int = 12) -> Mesh:
 @pytest.mark.parametrize("mesh", [plane(50), annulus(1, 2, 60), sphere(40), cylinder(1, 2, 60)])
 def test_spheres_with_holes(mesh: Mesh) -> None:
     assert twice_genus(mesh) == 0
-    np.testing.assert_array_equal(np.unique(separate_fans(mesh.faces)), np.arange(mesh.n_vertices))
+    np.testing.assert_array_equal(np.unique(separate(mesh.vertices, mesh.faces).faces), np.arange(mesh.n_vertices))
     check_piece_of_sphere(mesh)
 
 
@@ -56,5 +57,5 @@ def test_pieces_that_touch_are_taken_apart() -> None:
     corners = [[1, 0, 0], [0, 1, 0], [-1, 0, 0], [0, -1, 0], [1, 1, 0], [-1, 1, 0], [-1, -1, 0], [1, -1, 0]]
     ring = Mesh(corners, [[0, 4, 1], [1, 5, 2], [2, 6, 3], [3, 7, 0]])
     assert not ring.is_manifold
-    assert len(np.unique(separate_fans(ring.faces))) == 12
+    assert len(np.unique(separate(ring.vertices, ring.faces).faces)) == 12
     check_piece_of_sphere(ring)

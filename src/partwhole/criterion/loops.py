@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Int
 
+from partwhole.mesh.separation import separate
 from partwhole.mesh.surface import Mesh
-from partwhole.mesh.topology import connected_labels, unique_edges
 
 
 def check_piece_of_sphere(mesh: Mesh) -> None:
@@ -40,29 +39,7 @@ def twice_genus(mesh: Mesh) -> int:
     >>> twice_genus(Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [-1, 0, 0], [0, -1, 0]], [[0, 1, 2], [0, 3, 4]]))
     0
     """
-    faces = separate_fans(mesh.faces)
-    _, first_corner = np.unique(faces, return_index=True)
-    apart = Mesh(mesh.vertices[mesh.faces.reshape(-1)[first_corner]], faces)
+    separated = separate(mesh.vertices, mesh.faces)
+    apart = Mesh(mesh.vertices[separated.copy_of], separated.faces)
     n_loops = len(np.unique(apart.boundary_labels))
     return 2 * apart.n_components - n_loops - apart.euler_characteristic
-
-
-def separate_fans(faces: Int[np.ndarray, "m 3"]) -> Int[np.ndarray, "m 3"]:
-    """The same faces with a vertex of its own for each fan: corners stay joined if their faces share an edge there.
-
-    >>> separate_fans(np.array([[0, 1, 2], [0, 2, 3], [0, 4, 5]])).tolist()
-    [[0, 1, 2], [0, 2, 3], [4, 5, 6]]
-    """
-    _, opposite, _ = unique_edges(faces)
-    corner = np.arange(faces.size).reshape(-1, 3)
-    ends = np.stack([np.roll(corner, -1, axis=1), np.roll(corner, -2, axis=1)], axis=2).reshape(-1, 2)
-    # the corner at the smaller vertex first, so that the ends of a side match those of its neighbour
-    flat = faces.reshape(-1)
-    swap = flat[ends[:, 0]] > flat[ends[:, 1]]
-    ends[swap] = ends[swap][:, ::-1]
-    order = np.argsort(opposite.reshape(-1), kind="stable")
-    side = opposite.reshape(-1)[order]
-    shared = side[1:] == side[:-1]
-    joined = np.stack([ends[order][:-1][shared], ends[order][1:][shared]], axis=1)
-    pairs = np.concatenate([joined[:, :, 0], joined[:, :, 1]])
-    return connected_labels(faces.size, pairs).reshape(-1, 3)
