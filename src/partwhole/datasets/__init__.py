@@ -3,6 +3,7 @@
 from partwhole.datasets.bodies import Body, make_body
 from partwhole.datasets.cutting import Cut, cut_balls, cut_plane, random_cuts
 from partwhole.datasets.folder import FolderPairs
+from partwhole.datasets.generated import BodyPoses, PartKey, WholeKey, body_pairs
 from partwhole.datasets.ground_truth import GroundTruth
 from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.datasets.pfaust import PFaust
@@ -11,14 +12,18 @@ from partwhole.datasets.shrec16 import Shrec16
 
 __all__ = [
     "Body",
+    "BodyPoses",
     "Cut",
     "FolderPairs",
     "GroundTruth",
     "PFaust",
     "Pair",
     "Pairs",
+    "PartKey",
     "Shrec16",
+    "WholeKey",
     "annulus",
+    "body_pairs",
     "cut_balls",
     "cut_plane",
     "cylinder",
