@@ -23,6 +23,7 @@ def root(tmp_path: Path) -> Path:
     for name in ("one", "two.left"):
         write_mesh(CUT.part, tmp_path / f"parts/{name}.off")
     (tmp_path / "parts/notes.txt").write_text("not a surface")
+    (tmp_path / "parts/._one.off").write_text("what some systems put beside a file")
     return tmp_path
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+from collections import Counter
 from dataclasses import replace
 from functools import cache
 from itertools import product
@@ -45,10 +46,10 @@ class FolderPairs(Pairs):
         missing = [name for name in ("wholes", "parts") if not (folder / name).is_dir()]
         if missing:
             raise FileNotFoundError(f"{root} has no {', no '.join(missing)}: parts/ and wholes/ hold the surfaces")
-        parts, wholes = _surfaces(folder / "parts"), _surfaces(folder / "wholes")
+        parts, wholes = surface_files(folder / "parts"), surface_files(folder / "wholes")
         listed = folder / "pairs.csv"
         keys = _listed(listed, parts, wholes) if listed.is_file() else list(product(parts, wholes))
-        with_one = {part for part, _ in keys if len({w for p, w in keys if p == part}) == 1}
+        n_wholes = Counter(part for part, _ in set(keys))
 
         @cache
         def surface(path: Path) -> Mesh:
@@ -59,18 +60,18 @@ class FolderPairs(Pairs):
             return surface(wholes[whole]).to_unit_area()[0]
 
         def load(part: str, whole: str) -> Pair:
-            truth = _truth(folder / "maps", part, whole, surface(parts[part]).n_vertices, alone=part in with_one)
+            truth = _truth(folder / "maps", part, whole, surface(parts[part]).n_vertices, alone=n_wholes[part] == 1)
             # all pairs of a whole share one surface, and what has been computed on it
             return replace(Pair.of(surface(parts[part]), surface(wholes[whole]), truth), whole=unit_whole(whole))
 
         super().__init__(keys, cache(load), name=folder.resolve().name)
 
 
-def _surfaces(folder: Path) -> dict[str, Path]:
-    """Name without ending → file, in order."""
+def surface_files(folder: Path) -> dict[str, Path]:
+    """Name without ending → file, in order; hidden files are none of the user's."""
     found: dict[str, Path] = {}
     for path in sorted(folder.iterdir()):
-        if path.suffix.lower().removeprefix(".") not in FORMATS:
+        if path.suffix.lower().removeprefix(".") not in FORMATS or path.name.startswith("."):
             continue
         if path.stem in found:
             raise ValueError(f"{path} and {found[path.stem].name} have the same name; rename one")
