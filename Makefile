@@ -6,7 +6,7 @@ BIN := .venv/bin
 BENCH_BIN := .venv-bench/bin
 PIP := -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 # in variables, since a comma would end an argument of $(call)
-TEST_EXTRAS := [test,docs]
+TEST_EXTRAS := [test,docs,torch]
 REQUIREMENTS := pyproject.toml constraints.txt
 # two workers: more do not help, since numba compiles each kernel once per machine
 WORKERS ?= 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.metadata import version
+from typing import Any
 
 from partwhole.mesh.surface import Mesh
 from partwhole.spectral.eigen import Eigenpairs, eigenpairs
@@ -25,16 +26,25 @@ def cached_eigenpairs(mesh: Mesh, k: int, cache: Cache) -> Eigenpairs:
     >>> bool((first.functions == again.functions).all())
     True
     """
-    key = {
-        "what": "eigenpairs",
-        "schema": _SCHEMA,
-        "libraries": {name: version(name) for name in ("numpy", "scipy", "robust-laplacian")},
-        "mesh": mesh.content_hash,
-        "k": k,
-    }
+    key = _key(mesh, k)
     found = cache.get(key)
     if found is not None:
         return Eigenpairs(found["values"], found["functions"], found["mass"])
     computed = eigenpairs(mesh, k)
     cache.put(key, {"values": computed.values, "functions": computed.functions, "mass": computed.mass})
     return computed
+
+
+def is_cached(mesh: Mesh, k: int, cache: Cache) -> bool:
+    """Whether there is a file for them; `cached_eigenpairs` still makes sure that it is whole."""
+    return cache.path(_key(mesh, k)).exists()
+
+
+def _key(mesh: Mesh, k: int) -> dict[str, Any]:
+    return {
+        "what": "eigenpairs",
+        "schema": _SCHEMA,
+        "libraries": {name: version(name) for name in ("numpy", "scipy", "robust-laplacian")},
+        "mesh": mesh.content_hash,
+        "k": k,
+    }

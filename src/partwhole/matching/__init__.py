@@ -1,0 +1,73 @@
+"""Matching: a network that matches a part to its whole, its losses, and its training.
+
+Torch is imported when a name that needs it is first used; `TrainingConfig` and the presets do without.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from partwhole.matching.config import PRESETS, TrainingConfig, preset
+
+if TYPE_CHECKING:
+    from partwhole.matching.augmentation import augmented
+    from partwhole.matching.examination import Examination, evaluate
+    from partwhole.matching.losses import Loss, OrthogonalityLoss, WormholeLoss, distortion
+    from partwhole.matching.matcher import Match, Matcher
+    from partwhole.matching.network import DiffusionNet, Operators
+    from partwhole.matching.preparation import Stock, prepared
+    from partwhole.matching.soft_maps import hard_map, soft_map, spectral_map
+    from partwhole.matching.surfaces import Surface, pair_weights, surface_of
+    from partwhole.matching.training import TrainingRun, train
+
+__all__ = [
+    "PRESETS",
+    "DiffusionNet",
+    "Examination",
+    "Loss",
+    "Match",
+    "Matcher",
+    "Operators",
+    "OrthogonalityLoss",
+    "Stock",
+    "Surface",
+    "TrainingConfig",
+    "TrainingRun",
+    "WormholeLoss",
+    "augmented",
+    "distortion",
+    "evaluate",
+    "hard_map",
+    "pair_weights",
+    "prepared",
+    "preset",
+    "soft_map",
+    "spectral_map",
+    "surface_of",
+    "train",
+]
+
+_HOMES = {
+    "augmentation": ("augmented",),
+    "examination": ("Examination", "evaluate"),
+    "losses": ("Loss", "OrthogonalityLoss", "WormholeLoss", "distortion"),
+    "matcher": ("Match", "Matcher"),
+    "network": ("DiffusionNet", "Operators"),
+    "preparation": ("Stock", "prepared"),
+    "soft_maps": ("hard_map", "soft_map", "spectral_map"),
+    "surfaces": ("Surface", "pair_weights", "surface_of"),
+    "training": ("TrainingRun", "train"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _HOMES.items():
+        if name in names:
+            try:
+                return getattr(import_module(f"partwhole.matching.{module}"), name)
+            except ModuleNotFoundError as missing:
+                if missing.name != "torch":
+                    raise
+                raise ModuleNotFoundError(f"{name} needs torch: pip install 'partwhole[torch]'", name="torch") from None
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,70 @@
+"""Weights in files: safetensors, with a card in JSON that says what they are."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from partwhole._version import __version__
+from partwhole.store.atomic import atomic_write
+
+FORMAT = "partwhole 1"
+
+
+def write_tensors(path: str | Path, tensors: Mapping[str, Tensor], card: Mapping[str, Any]) -> None:
+    """Tensors and their card in one file, which appears whole or not at all."""
+    save, _, _ = _safetensors()
+    metadata = {"format": FORMAT, "card": json.dumps(card)}
+    held = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    with atomic_write(path) as file:
+        file.write(save(held, metadata))
+
+
+def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """What `write_tensors` wrote. Nothing in the file is executed; one that is damaged, or not ours, is a ValueError."""
+    _, load_header, Damaged = _safetensors()
+    path = Path(path)
+    if not path.is_file():
+        raise ValueError(f"there is no file {path}; give a .safetensors file that `partwhole train` wrote")
+    try:
+        with load_header(path) as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, no mapping
+    except (Damaged, OSError, ValueError) as fault:
+        raise ValueError(f"{path} is damaged or no safetensors file ({fault}); copy it again") from None
+    if metadata.get("format") != FORMAT:
+        raise ValueError(
+            f"{path} says format {metadata.get('format')!r}, this version reads {FORMAT!r}; train again, or use the version "
+            "that wrote it"
+        )
+    try:
+        card = json.loads(metadata["card"])
+    except (KeyError, ValueError):
+        raise ValueError(f"{path} has no readable card; copy it again") from None
+    return tensors, card
+
+
+def versions() -> dict[str, str]:
+    """Of everything that can change the numbers."""
+    found = {"partwhole": __version__, "python": platform.python_version()}
+    for name in ("torch", "numpy", "scipy", "numba", "robust-laplacian"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "unknown"
+    return found
+
+
+def _safetensors() -> tuple[Any, Any, type[Exception]]:
+    try:
+        from safetensors import SafetensorError, safe_open
+        from safetensors.torch import save
+    except ImportError:
+        raise ValueError("models are kept in safetensors files: pip install 'partwhole[torch]'") from None
+    return save, lambda path: safe_open(path, framework="pt"), SafetensorError

@@ -1,0 +1,182 @@
+"""`TrainingConfig`: every choice of a training run, and `PRESETS`: the paper's choices for each data set, and ours."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from types import MappingProxyType
+from typing import Any, Literal, get_args
+
+Inputs = Literal["xyz", "signatures", "xyz+signatures"]
+MaskedBy = Literal["none", "boundary", "wormhole", "same_loop"]
+Mask = Literal["soft", "binary"]
+Axis = Literal["x", "y", "z"]
+Precision = Literal["tf32", "float32"]
+Distances = Literal["fast_marching", "dijkstra", "exact"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    """Every choice of a training run; the defaults are the paper's for PFAUST-H.
+
+    Attributes
+    ----------
+    inputs : what the network sees of a vertex: its position and normal (the paper), signatures that bending does not
+        change, or both
+    width, blocks, features : of the network: channels inside, blocks, features it gives each vertex
+    diffusion_eigenpairs : frequencies of the diffusion inside the network
+    dropout : share of the channels of the MLPs left out in training
+    temperature : τ of the soft map, row softmax of cosine / τ
+    criterion : which pairs of the part count in the loss: all ("none" = DirectMatchNet), or those of a criterion
+    mask : "soft", min(K / D, 1), or "binary", D ≤ K
+    low_pass : the loss sees the soft map through so many eigenfunctions of the whole (DirectMatchNet LPF); None: as it is
+    distortion_weight, orthogonality_weight : λ_geo and λ_ortho
+    map_eigenpairs : size of the functional map in the loss and in the spectral read-out
+    iterations : one pair each
+    learning_rate, final_learning_rate : of Adam, falling along half a cosine
+    cosine_epochs : length of that half cosine in passes over the pairs, as the authors count; None: the whole run
+    gradient_norm : the gradient is clipped at
+    rotation, vertical : each shape is turned about this axis by an angle drawn between ± so many degrees
+    noise, noise_limit : deviation of the noise added to positions, and the value it is clipped at
+    scaling : range of the factor that each axis is stretched by
+    distances : how geodesic distances are measured
+    precision : of matrix products on a GPU; TF32 rounds their inputs to 11 bits, "float32" does not
+    evaluate_every : iterations between evaluations
+    seed : of every random choice
+
+    Examples
+    --------
+    >>> TrainingConfig(iterations=500).with_changes(rotation=30.0).rotation
+    30.0
+    """
+
+    inputs: Inputs = "xyz"
+    width: int = 128
+    blocks: int = 4
+    features: int = 256
+    diffusion_eigenpairs: int = 128
+    dropout: float = 0.5
+    temperature: float = 0.01
+    criterion: MaskedBy = "wormhole"
+    mask: Mask = "soft"
+    low_pass: int | None = None
+    distortion_weight: float = 1e3
+    orthogonality_weight: float = 1.0
+    map_eigenpairs: int = 200
+    iterations: int = 20_000
+    learning_rate: float = 1e-3
+    final_learning_rate: float = 1e-4
+    cosine_epochs: int | None = 300
+    gradient_norm: float = 1.0
+    rotation: float = 90.0
+    vertical: Axis = "y"
+    noise: float = 0.01
+    noise_limit: float = 0.05
+    scaling: tuple[float, float] = (0.9, 1.1)
+    distances: Distances = "fast_marching"
+    precision: Precision = "tf32"
+    evaluate_every: int = 2000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scaling", tuple(self.scaling))
+        choices = {
+            "inputs": Inputs,
+            "criterion": MaskedBy,
+            "mask": Mask,
+            "vertical": Axis,
+            "precision": Precision,
+            "distances": Distances,
+        }
+        for name, known in choices.items():
+            if getattr(self, name) not in get_args(known):
+                listed = ", ".join(map(repr, get_args(known)))
+                raise ValueError(f"{name} must be one of {listed}, got {getattr(self, name)!r}")
+        for name in _COUNTS:
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}={getattr(self, name)} must be at least 1")
+        for name in _POSITIVE:
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name}={getattr(self, name)} must be positive")
+        for name in _NOT_NEGATIVE:
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"{name}={getattr(self, name)} must not be negative")
+        if not self.dropout < 1:
+            raise ValueError(f"dropout={self.dropout} must be below 1: something has to be left")
+        if len(self.scaling) != 2 or not 0 < self.scaling[0] <= self.scaling[1]:
+            raise ValueError(f"scaling={self.scaling} must be a range of two positive factors, such as (0.9, 1.1)")
+        for name in ("low_pass", "cosine_epochs"):
+            if getattr(self, name) is not None and getattr(self, name) < 1:
+                raise ValueError(f"{name}={getattr(self, name)} must be at least 1, or None")
+
+    @property
+    def eigenpairs(self) -> int:
+        """How many eigenpairs of each surface are needed."""
+        return max(self.map_eigenpairs, self.diffusion_eigenpairs, self.low_pass or 0)
+
+    def with_changes(self, **changes: Any) -> TrainingConfig:
+        """The same with some choices changed; unknown names are refused with the nearest known one."""
+        known = [field.name for field in fields(self)]
+        for name in changes:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1)
+                meant = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}"
+                raise ValueError(f"there is no choice {name!r} in a training run{meant}")
+        return replace(self, **changes)
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON has it: numbers, strings, lists."""
+        return {**asdict(self), "scaling": list(self.scaling)}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> TrainingConfig:
+        """What `to_json` gave."""
+        return cls().with_changes(**values)
+
+
+_COUNTS = (
+    "width",
+    "blocks",
+    "features",
+    "diffusion_eigenpairs",
+    "map_eigenpairs",
+    "iterations",
+    "evaluate_every",
+)
+_POSITIVE = ("temperature", "learning_rate", "final_learning_rate", "gradient_norm")
+_NOT_NEGATIVE = (
+    "dropout",
+    "distortion_weight",
+    "orthogonality_weight",
+    "rotation",
+    "noise",
+    "noise_limit",
+    "seed",
+)
+
+_PAPER = TrainingConfig()
+
+PRESETS: Mapping[str, TrainingConfig] = MappingProxyType(
+    {
+        "pfaust-m": _PAPER.with_changes(distortion_weight=5e3),
+        "pfaust-h": _PAPER,
+        "shrec16-cuts": _PAPER,
+        "shrec16-holes": _PAPER.with_changes(temperature=0.07),
+    }
+)
+
+
+def preset(name: str) -> TrainingConfig:
+    """The choices of this name in `PRESETS`.
+
+    Examples
+    --------
+    >>> preset("shrec16-holes").temperature
+    0.07
+    """
+    if name not in PRESETS:
+        near = difflib.get_close_matches(name, PRESETS, n=1)
+        meant = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"there is no preset {name!r}{meant} Known are {', '.join(PRESETS)}")
+    return PRESETS[name]

@@ -1,0 +1,143 @@
+"""The training step as CUDA graphs: recorded once for each size, then replayed without the processor's help.
+
+All surfaces are copied into buffers of a few sizes, filled up with vertices of area 0, which no loss sees and no soft map
+reaches. Part and whole go through the network as a batch of two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from partwhole.matching.config import TrainingConfig
+from partwhole.matching.losses import Loss
+from partwhole.matching.network import DiffusionNet
+from partwhole.matching.preparation import Stock
+from partwhole.matching.run_folder import state_tensors
+from partwhole.matching.surfaces import Surface
+
+# so many sizes of parts and of wholes, at most: more waste less work on vertices that are not there, but take longer
+_PART_SIZES, _WHOLE_SIZES = 12, 4
+# runs before recording, which let libraries choose their kernels
+_WARM_UP = 3
+
+
+@dataclass(frozen=True)
+class Buffers:
+    """Memory that a graph reads from, for parts and wholes up to one size each."""
+
+    both: Surface
+    part: Surface
+    whole: Surface
+
+    @classmethod
+    def of_size(cls, m: int, n: int, like: Surface) -> Buffers:
+        size = max(m, n)
+        options = {"device": like.points.device, "dtype": torch.float32}
+
+        def zeros(*shape: int) -> Tensor:
+            return torch.zeros(shape, **options)
+
+        k, d, s = like.values.shape[-1], like.basis.shape[-1], like.signatures.shape[-1]
+        both = Surface(
+            points=zeros(2, size, 3),
+            normals=zeros(2, size, 3),
+            signatures=zeros(2, size, s),
+            mass=zeros(2, size),
+            values=zeros(2, k),
+            functions=zeros(2, size, k),
+            basis=zeros(2, 3, size, d),
+        )
+        part = _one(both, 0, m, distances=zeros(m, m), weights=zeros(m, m))
+        whole = _one(both, 1, n, distances=zeros(n, n), absent=zeros(n))
+        return cls(both, part, whole)
+
+    def load(self, part: Surface, whole: Surface) -> None:
+        """Copy a pair into the buffers. What is left over from another pair has area and weight 0."""
+        for number, surface in enumerate((part, whole)):
+            n = len(surface)
+            for name in ("points", "normals", "signatures", "functions"):
+                getattr(self.both, name)[number, :n].copy_(getattr(surface, name))
+            self.both.mass[number].zero_()
+            self.both.mass[number, :n].copy_(surface.mass)
+            self.both.values[number].copy_(surface.values)
+            self.both.basis[number, :, :n].copy_(surface.basis)
+        p, n = len(part), len(whole)
+        assert self.part.distances is not None
+        assert self.part.weights is not None
+        assert self.whole.distances is not None
+        assert self.whole.absent is not None
+        self.part.distances[:p, :p].copy_(part.distances)
+        self.part.weights.zero_()
+        self.part.weights[:p, :p].copy_(part.weights)
+        self.whole.distances[:n, :n].copy_(whole.distances)
+        self.whole.absent.fill_(-torch.inf)
+        self.whole.absent[:n].zero_()
+
+
+def _one(both: Surface, number: int, n: int, **more: Tensor) -> Surface:
+    per_vertex = {
+        name: getattr(both, name)[number, :n] for name in ("points", "normals", "signatures", "mass", "functions")
+    }
+    return Surface(**per_vertex, values=both.values[number], basis=both.basis[number, :, :n], **more)
+
+
+def captured_steps(
+    network: DiffusionNet, optimiser: torch.optim.Optimizer, loss: Loss, stock: Stock, config: TrainingConfig
+) -> Callable[[int, int], Tensor]:
+    """`plain_steps`, recorded. Weights and optimiser are as before when it returns."""
+    from partwhole.matching.training import losses_of_pair
+
+    part_sizes = rounded_up([len(part) for part in stock.parts], _PART_SIZES)
+    whole_sizes = rounded_up([len(whole) for whole in stock.wholes], _WHOLE_SIZES)
+    sizes = sorted({(part_sizes[p], whole_sizes[w]) for p, w in stock.pairs}, reverse=True)
+    before = {name: tensor.clone() for name, tensor in state_tensors(network, optimiser)}
+    example: dict[tuple[int, int], tuple[int, int]] = {}
+    for p, w in stock.pairs:
+        example.setdefault((part_sizes[p], whole_sizes[w]), (p, w))
+
+    def record(size: tuple[int, int]) -> tuple[Buffers, torch.cuda.CUDAGraph, Tensor]:
+        buffers = Buffers.of_size(*size, stock.parts[0])
+        p, w = example[size]
+        buffers.load(stock.parts[p], stock.wholes[w])
+
+        def step() -> Tensor:
+            optimiser.zero_grad(set_to_none=False)
+            terms = losses_of_pair(network, loss, buffers.part, buffers.whole, config, both=buffers.both)
+            terms.sum().backward()
+            torch.nn.utils.clip_grad_norm_(network.parameters(), config.gradient_norm)
+            optimiser.step()
+            return terms.detach()
+
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(_WARM_UP):
+                step()
+        torch.cuda.current_stream().wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=pool):
+            terms = step()
+        return buffers, graph, terms
+
+    pool = torch.cuda.graph_pool_handle()
+    recorded = {size: record(size) for size in sizes}
+    for name, tensor in state_tensors(network, optimiser):
+        tensor.copy_(before[name])
+
+    def replay(part: int, whole: int) -> Tensor:
+        buffers, graph, terms = recorded[part_sizes[part], whole_sizes[whole]]
+        buffers.load(stock.parts[part], stock.wholes[whole])
+        graph.replay()
+        return terms.clone()
+
+    return replay
+
+
+def rounded_up(sizes: list[int], count: int) -> list[int]:
+    """Sizes rounded up to one of at most `count`, all multiples of 64, which matrix products like."""
+    step = 64 * -(-max(sizes) // (64 * count))
+    return [step * -(-size // step) for size in sizes]

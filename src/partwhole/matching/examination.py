@@ -1,0 +1,149 @@
+"""How good a matcher is on a set of pairs: everything that does not depend on the matcher is prepared once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from partwhole.datasets.pairs import Pair
+from partwhole.evaluation import Evaluation, PairResult, Protocol, evaluate_map, geodesic_errors
+from partwhole.evaluation.protocol import Truth, Weights
+from partwhole.geodesics.distances import Method
+from partwhole.matching.config import TrainingConfig
+from partwhole.matching.matcher import Matcher
+from partwhole.matching.preparation import Report, prepared
+from partwhole.matching.soft_maps import ReadOut
+from partwhole.matching.surfaces import distances_of
+from partwhole.store.cache import Cache
+
+
+class Examination:
+    """Pairs with ground truth, ready to be matched by one network after the other.
+
+    Parameters
+    ----------
+    pairs : with ground truth
+    config : of the networks that will be examined: how many eigenpairs they need
+    name : what the pairs are, for tables
+    method : how distances on the wholes are measured
+    device, cache, workers, progress : see `prepared`
+    """
+
+    def __init__(
+        self,
+        pairs: Sequence,
+        config: TrainingConfig,
+        *,
+        name: str | None = None,
+        method: Method = "fast_marching",
+        device: str = "cpu",
+        cache: Cache | None = None,
+        workers: int | None = None,
+        progress: Report | None = None,
+    ) -> None:
+        self.pairs: list[Pair] = list(pairs)
+        missing = [pair.name for pair in self.pairs if pair.ground_truth is None or len(pair.ground_truth) == 0]
+        if missing:
+            raise ValueError(
+                f"{len(missing)} of {len(self.pairs)} pairs have no ground truth ({missing[0]}, for one), so their error "
+                "can't be measured; leave them out with pairs.where(...), or match them without evaluation"
+            )
+        self.name: str = name or str(getattr(pairs, "name", "pairs"))
+        self.method: Method = method
+        options: dict[str, Any] = {"device": device, "cache": cache, "workers": workers, "progress": progress}
+        self.stock = prepared(self.pairs, config, for_loss=False, **options)
+        wholes = self.stock.meshes[1]
+        self.distances = [distances_of(mesh, method=method, device=device).cpu().numpy() for mesh in wholes]
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def of(
+        self,
+        matcher: Matcher,
+        *,
+        read_out: ReadOut = "spectral",
+        weights: Weights = "final",
+        thorough: bool = True,
+        progress: Report | None = None,
+    ) -> Evaluation:
+        """The errors of a matcher.
+
+        Parameters
+        ----------
+        matcher : on the device of the examination
+        read_out : see `Matcher.vertex_map`
+        weights : which weights these are, for the protocol
+        thorough : False leaves out coverage, roughness and time
+        progress : called with ("matching", pairs done, pairs in all)
+        """
+        stock = self.stock
+        of_parts = [matcher.features(surface) for surface in stock.parts]
+        of_wholes = [matcher.features(surface) for surface in stock.wholes]
+        results = []
+        for done, (pair, (p, w)) in enumerate(zip(self.pairs, stock.pairs, strict=True)):
+            if progress is not None:
+                progress("matching", done, len(self.pairs))
+            features = None if thorough else (of_parts[p], of_wholes[w])
+            start = time.perf_counter()
+            found = matcher.vertex_map(stock.parts[p], stock.wholes[w], read_out=read_out, features=features)
+            vertex_map = found.cpu().numpy().astype(np.int64)
+            seconds = time.perf_counter() - start
+            if thorough:
+                results.append(evaluate_map(pair, vertex_map, self.distances[w], seconds=seconds))
+            else:
+                assert pair.ground_truth is not None
+                area = pair.whole.area
+                errors = geodesic_errors(vertex_map, pair.ground_truth, self.distances[w], area=area)
+                results.append(PairResult(pair.name, errors))
+        return Evaluation(results, self.protocol(matcher, read_out, weights))
+
+    def protocol(self, matcher: Matcher, read_out: ReadOut, weights: Weights) -> Protocol:
+        """How the errors of a matcher are measured here."""
+        kinds = {pair.ground_truth.kind for pair in self.pairs if pair.ground_truth is not None}
+        truth: Truth = "barycentric" if "barycentric" in kinds else "vertices"
+        return Protocol(
+            data=self.name,
+            distances=self.method,
+            ground_truth=truth,
+            read_out=read_out,
+            weights=weights,
+            seeds=(matcher.config.seed,),
+        )
+
+
+def evaluate(
+    matcher: Matcher,
+    pairs: Sequence,
+    *,
+    read_out: ReadOut = "spectral",
+    method: Method = "fast_marching",
+    weights: Weights = "final",
+    cache: Cache | None = None,
+    workers: int | None = None,
+    progress: Report | None = None,
+) -> Evaluation:
+    """Match every pair and measure the errors: `Examination` for one matcher.
+
+    Parameters
+    ----------
+    matcher : trained
+    pairs : with ground truth
+    read_out : "features" or "spectral", see `Matcher.vertex_map`
+    method : how distances on the wholes are measured
+    weights : which weights of a training run these are, for the protocol
+    cache, workers, progress : see `prepared`
+    """
+    examination = Examination(
+        pairs,
+        matcher.config,
+        method=method,
+        device=matcher.device.type,
+        cache=cache,
+        workers=workers,
+        progress=progress,
+    )
+    return examination.of(matcher, read_out=read_out, weights=weights, progress=progress)

@@ -1,0 +1,141 @@
+"""What training makes small: how much a soft map distorts the distances that can be trusted, and how far it is from
+keeping areas.
+
+A loss is an object that is called with a soft map, the part and the whole. Losses add up: `WormholeLoss(1e3) +
+OrthogonalityLoss()`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from partwhole.matching.soft_maps import functional_map_of
+from partwhole.matching.surfaces import Surface
+
+
+def distortion(
+    P: Float[Tensor, "p n"], D_part: Float[Tensor, "p p"], D_whole: Float[Tensor, "n n"], W: Float[Tensor, "p p"]
+) -> Float[Tensor, ""]:
+    """Σ_ij W_ij ((P D_whole Pᵀ)_ij − (D_part)_ij)², for symmetric W and D.
+
+    Its gradient is written out: with G = W ∘ (P D Pᵀ − D_part) it is ∂/∂P = 4 G (P D), one product beside the two of the
+    value, where automatic differentiation takes five in all.
+
+    Examples
+    --------
+    >>> D = torch.tensor([[0.0, 1.0], [1.0, 0.0]])
+    >>> float(distortion(torch.eye(2), D, 3 * D, torch.ones(2, 2)))
+    8.0
+    """
+    return _Distortion.apply(P, D_part, D_whole, W)
+
+
+class _Distortion(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, P: Tensor, D_part: Tensor, D_whole: Tensor, W: Tensor) -> Tensor:
+        PD = P @ D_whole
+        R = torch.addmm(D_part, PD, P.T, beta=-1)
+        G = W * R
+        ctx.save_for_backward(G, PD)
+        return torch.dot(G.flatten(), R.flatten())
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
+        G, PD = ctx.saved_tensors
+        return G @ PD * (4 * gradient), None, None, None
+
+
+class Loss:
+    """Something small where a soft map is good. Has a name, for logs, and is called with (P, part, whole)."""
+
+    @property
+    def name(self) -> str:
+        """What logs call it."""
+        raise NotImplementedError
+
+    def __call__(self, P: Float[Tensor, "p n"], part: Surface, whole: Surface) -> Float[Tensor, ""]:
+        raise NotImplementedError
+
+    def terms(self) -> tuple[Loss, ...]:
+        """The losses that this one is the sum of."""
+        return (self,)
+
+    def __add__(self, other: Loss) -> Loss:
+        return LossSum((*self.terms(), *other.terms()))
+
+
+@dataclass(frozen=True)
+class WormholeLoss(Loss):
+    """weight · Σ_ij W_ij ((P D_whole Pᵀ)_ij − (D_part)_ij)², W_ij = M_ij A_i A_j.
+
+    The mask M is that of `part.weights` (see `pair_weights`): a criterion's, soft or binary, or 1 everywhere, which is the
+    loss of DirectMatchNet.
+
+    Examples
+    --------
+    >>> WormholeLoss(5e3) + OrthogonalityLoss()
+    WormholeLoss(weight=5000.0) + OrthogonalityLoss(weight=1.0, eigenpairs=200)
+    """
+
+    weight: float = 1e3
+
+    @property
+    def name(self) -> str:
+        return "distortion"
+
+    def __call__(self, P: Float[Tensor, "p n"], part: Surface, whole: Surface) -> Float[Tensor, ""]:
+        if part.distances is None or part.weights is None or whole.distances is None:
+            raise ValueError(
+                "the wormhole loss needs distances of part and whole, and weights of the part: Surface.with_loss"
+            )
+        return self.weight * distortion(P, part.distances, whole.distances, part.weights)
+
+
+@dataclass(frozen=True)
+class OrthogonalityLoss(Loss):
+    """weight · ‖C Cᵀ − J_r‖²_F, C = Φ_partᵀ A P Φ_whole the functional map of P: areas are kept.
+
+    J_r is the identity up to row r, the number of eigenvalues of the part below the largest of the whole; a part has no
+    more frequencies than that in the range of the whole.
+    """
+
+    weight: float = 1.0
+    eigenpairs: int = 200
+
+    @property
+    def name(self) -> str:
+        return "orthogonality"
+
+    def __call__(self, P: Float[Tensor, "p n"], part: Surface, whole: Surface) -> Float[Tensor, ""]:
+        k = min(self.eigenpairs, part.values.shape[-1], whole.values.shape[-1])
+        C = functional_map_of(P, part, whole, k)
+        rank = (part.values[:k] < whole.values[:k].max()).sum()
+        J = torch.diag((torch.arange(k, device=P.device) < rank).to(P.dtype))
+        return self.weight * (C @ C.T - J).square().sum()
+
+
+@dataclass(frozen=True, repr=False)
+class LossSum(Loss):
+    """Losses added up."""
+
+    summands: tuple[Loss, ...]
+
+    @property
+    def name(self) -> str:
+        return " + ".join(loss.name for loss in self.summands)
+
+    def __repr__(self) -> str:
+        return " + ".join(map(repr, self.summands))
+
+    def terms(self) -> tuple[Loss, ...]:
+        return self.summands
+
+    def __call__(self, P: Float[Tensor, "p n"], part: Surface, whole: Surface) -> Float[Tensor, ""]:
+        return torch.stack([loss(P, part, whole) for loss in self.summands]).sum()

@@ -1,0 +1,150 @@
+"""`Matcher`: a trained network and how to read maps from it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from partwhole.datasets.pairs import Pair
+from partwhole.matching.checkpoints import read_tensors, write_tensors
+from partwhole.matching.config import TrainingConfig
+from partwhole.matching.network import DiffusionNet
+from partwhole.matching.soft_maps import ReadOut, hard_map, spectral_map
+from partwhole.matching.surfaces import CHANNELS, Surface, surface_of
+from partwhole.mesh import Mesh
+from partwhole.store.cache import Cache
+
+
+@dataclass(frozen=True, eq=False)
+class Match:
+    """The map of a part to a whole.
+
+    Attributes
+    ----------
+    vertex_map : for each vertex of the part its vertex of the whole
+    read_out : how it was read from the features
+    seconds : that features and map took, operators not counted
+    """
+
+    vertex_map: Int[np.ndarray, "p"]
+    read_out: ReadOut
+    seconds: float = field(default=float("nan"), kw_only=True)
+
+
+class Matcher:
+    """A trained network, the choices it was trained with, and a card that says where it comes from.
+
+    Parameters
+    ----------
+    network : with its weights
+    config : the choices of its training
+    card : what else is known: data, protocol, measured errors, versions
+    """
+
+    def __init__(self, network: DiffusionNet, config: TrainingConfig, card: Mapping[str, Any] | None = None) -> None:
+        self.network = network.eval().requires_grad_(False)
+        self.config = config
+        self.card = dict(card or {})
+
+    def __repr__(self) -> str:
+        return f"Matcher({self.card.get('name', 'network')!r}, on {self.device})"
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.network.first.weight.device
+
+    @classmethod
+    def load(cls, path: str | Path, *, device: str = "cpu") -> Matcher:
+        """The matcher that `save` wrote.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> config = TrainingConfig(width=8, blocks=1, features=8)
+        >>> path = Path(tempfile.mkdtemp()) / "small.safetensors"
+        >>> Matcher(new_network(config), config, {"name": "small"}).save(path)
+        >>> Matcher.load(path)
+        Matcher('small', on cpu)
+        """
+        tensors, card = read_tensors(path)
+        if not isinstance(card, dict) or "config" not in card:
+            raise ValueError(f"{path} holds no model; give a file that Matcher.save or `partwhole train` wrote")
+        config = TrainingConfig.from_json(card.pop("config"))
+        network = new_network(config)
+        try:
+            network.load_state_dict(tensors)
+        except RuntimeError as fault:
+            reason = " ".join(str(fault).split())
+            raise ValueError(f"{path}: the weights don't fit the network of their card ({reason[:300]})") from None
+        return cls(network.to(device), config, card)
+
+    def save(self, path: str | Path) -> None:
+        """Weights, choices and card in one safetensors file."""
+        write_tensors(path, self.network.state_dict(), {**self.card, "config": self.config.to_json()})
+
+    def features(self, surface: Surface) -> Float[Tensor, "n f"]:
+        """Features of the vertices."""
+        with torch.no_grad():
+            return self.network(surface.inputs(self.config.inputs), surface.operators)
+
+    def vertex_map(
+        self,
+        part: Surface,
+        whole: Surface,
+        *,
+        read_out: ReadOut = "spectral",
+        features: tuple[Tensor, Tensor] | None = None,
+    ) -> Int[Tensor, "p"]:
+        """For each vertex of the part its vertex of the whole.
+
+        Parameters
+        ----------
+        part, whole : surfaces on the device of the network
+        read_out : "features", the vertex of the most similar features; "spectral", that map smoothed through the
+            eigenfunctions of both
+        features : of part and whole, if they have been computed already
+        """
+        if read_out not in ("features", "spectral"):
+            raise ValueError(f"read_out must be 'features' or 'spectral', got {read_out!r}")
+        of_part, of_whole = features or (self.features(part), self.features(whole))
+        nearest = hard_map(of_part, of_whole)
+        if read_out == "features":
+            return nearest
+        k = min(self.config.map_eigenpairs, part.values.shape[-1], whole.values.shape[-1])
+        return spectral_map(nearest, part, whole, k)
+
+    def match(self, part: Mesh, whole: Mesh, *, read_out: ReadOut = "spectral", cache: Cache | None = None) -> Match:
+        """Match a part to a whole, in any units as long as they are the same.
+
+        Parameters
+        ----------
+        part, whole : meshes
+        read_out : see `vertex_map`
+        cache : where eigenpairs are kept
+        """
+        pair = Pair.of(part, whole)
+        prepared = [self.surface(mesh, cache=cache) for mesh in (pair.part, pair.whole)]
+        start = time.perf_counter()
+        found = self.vertex_map(*prepared, read_out=read_out).cpu().numpy()
+        return Match(found, read_out, seconds=time.perf_counter() - start)
+
+    def surface(self, mesh: Mesh, *, cache: Cache | None = None) -> Surface:
+        """What this network needs of a mesh in the units of `Pair`, on its device."""
+        sizes = {"eigenpairs": self.config.eigenpairs, "diffusion_eigenpairs": self.config.diffusion_eigenpairs}
+        return surface_of(mesh, **sizes, cache=cache).to(self.device)
+
+
+def new_network(config: TrainingConfig) -> DiffusionNet:
+    """A network with random weights, drawn from torch's generator."""
+    return DiffusionNet(
+        CHANNELS[config.inputs], config.features, width=config.width, blocks=config.blocks, dropout=config.dropout
+    )

@@ -1,0 +1,155 @@
+"""From pairs of meshes to tensors on a device: each surface once, however many pairs it occurs in."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Sized
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from partwhole.datasets.pairs import Pair
+from partwhole.matching.config import TrainingConfig
+from partwhole.matching.surfaces import Surface, distances_of, pair_weights, surface_of
+from partwhole.mesh import Mesh
+from partwhole.spectral.filling import fill_cache
+from partwhole.store.cache import Cache
+
+# what is being done, how much of it is done, and how much there is
+Report = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Stock:
+    """The surfaces of a set of pairs, each once.
+
+    Attributes
+    ----------
+    parts, wholes : surfaces, on the device
+    pairs : (number of the part, number of the whole), in the order of the pairs
+    meshes : of the parts and of the wholes, by number
+    notes : what is unusual about the surfaces
+    """
+
+    parts: tuple[Surface, ...]
+    wholes: tuple[Surface, ...]
+    pairs: tuple[tuple[int, int], ...]
+    meshes: tuple[tuple[Mesh, ...], tuple[Mesh, ...]]
+    notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"Stock({len(self.pairs)} pairs of {len(self.parts)} parts and {len(self.wholes)} wholes)"
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+
+def prepared(
+    pairs: Iterable[Pair],
+    config: TrainingConfig,
+    *,
+    for_loss: bool = True,
+    device: str = "cpu",
+    cache: Cache | None = None,
+    workers: int | None = None,
+    progress: Report | None = None,
+) -> Stock:
+    """Operators of every surface, and for the loss distances of all and weights of the parts, on the device.
+
+    Parameters
+    ----------
+    pairs : of any data set
+    config : how many eigenpairs, which criterion, which distances
+    for_loss : False leaves out distances and weights, which matching alone does not need
+    device : "cpu" or "cuda"
+    cache : where eigenpairs are kept; None: nowhere
+    workers : processes that compute eigenpairs; default as many as there are cores
+    progress : called with (what is done, how much is done, how much there is)
+    """
+    report = progress or (lambda what, done, total: None)
+    parts, wholes, numbers = _each_once(pairs, report)
+    with ExitStack() as stack:
+        kept = cache or Cache(stack.enter_context(tempfile.TemporaryDirectory()))
+        fill_cache(
+            [*parts, *wholes],
+            config.eigenpairs,
+            kept,
+            workers=workers,
+            progress=lambda done, total: report("eigenfunctions", done, total),
+        )
+
+        def surface(mesh: Mesh) -> Surface:
+            sizes = {"eigenpairs": config.eigenpairs, "diffusion_eigenpairs": config.diffusion_eigenpairs}
+            return surface_of(mesh, **sizes, cache=kept).to(device)
+
+        plain = ([surface(mesh) for mesh in parts], [surface(mesh) for mesh in wholes])
+    if for_loss:
+        total = len(parts) + len(wholes)
+        for done, mesh in enumerate(wholes):
+            report("distances", done, total)
+            plain[1][done] = _whole_with_loss(plain[1][done], mesh, config, device)
+        for done, mesh in enumerate(parts):
+            report("distances", len(wholes) + done, total)
+            plain[0][done] = _part_with_loss(plain[0][done], mesh, config, device)
+        report("distances", total, total)
+    return Stock(tuple(plain[0]), tuple(plain[1]), numbers, (parts, wholes), _notes(wholes))
+
+
+def _each_once(
+    pairs: Iterable[Pair], report: Report
+) -> tuple[tuple[Mesh, ...], tuple[Mesh, ...], tuple[tuple[int, int], ...]]:
+    parts: dict[str, Mesh] = {}
+    wholes: dict[str, Mesh] = {}
+    keys = []
+    total = len(pairs) if isinstance(pairs, Sized) else 0
+    for number, pair in enumerate(pairs):
+        if number % 20 == 0:
+            report("reading", number, total)
+        key = pair.part.content_hash, pair.whole.content_hash
+        parts.setdefault(key[0], pair.part)
+        wholes.setdefault(key[1], pair.whole)
+        keys.append(key)
+    if not keys:
+        raise ValueError("there are no pairs; a data set yields at least one part and its whole")
+    report("reading", len(keys), len(keys))
+    part_number = {key: number for number, key in enumerate(parts)}
+    whole_number = {key: number for number, key in enumerate(wholes)}
+    return tuple(parts.values()), tuple(wholes.values()), tuple((part_number[p], whole_number[w]) for p, w in keys)
+
+
+def _part_with_loss(part: Surface, mesh: Mesh, config: TrainingConfig, device: str) -> Surface:
+    D = distances_of(mesh, method=config.distances, device=device)
+    W = pair_weights(mesh, D, part.mass, criterion=config.criterion, mask=config.mask)
+    # W is 0 at infinite distances, but 0 · inf is not
+    return part.with_loss(torch.where(D.isfinite(), D, 0), W)
+
+
+def _whole_with_loss(whole: Surface, mesh: Mesh, config: TrainingConfig, device: str) -> Surface:
+    if mesh.n_components != 1:
+        raise ValueError(
+            f"{mesh.name} has {mesh.n_components} components, and distances between them are infinite; a whole is one "
+            "piece: use mesh.largest_component()"
+        )
+    D = distances_of(mesh, method=config.distances, device=device)
+    return whole.with_loss(D if config.low_pass is None else low_passed(D, whole, config.low_pass))
+
+
+def low_passed(D: Float[Tensor, "n n"], whole: Surface, k: int) -> Float[Tensor, "n n"]:
+    """Π D Πᵀ with Π = Φ Φᵀ A on the first k eigenfunctions: P Π in the place of P gives the same loss as D so changed."""
+    functions = whole.functions[:, :k]
+    once = functions @ ((functions * whole.mass[:, None]).T @ D)
+    return functions @ ((functions * whole.mass[:, None]).T @ once.T)
+
+
+def _notes(wholes: Iterable[Mesh]) -> tuple[str, ...]:
+    with_holes = [mesh.name for mesh in wholes if not mesh.is_closed]
+    if not with_holes:
+        return ()
+    named = ", ".join(with_holes[:5]) + (", …" if len(with_holes) > 5 else "")
+    return (
+        f"{len(with_holes)} wholes have holes of their own ({named}): distances on them go around the holes, and the loss "
+        "takes them for true; close the holes if they are large",
+    )

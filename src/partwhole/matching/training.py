@@ -1,0 +1,352 @@
+"""Training, from top to bottom: one pair an iteration, the loss of its soft map, a step of Adam.
+
+Everything random in iteration t is a function of (seed, t) alone, so a run that was interrupted goes on as if it had not
+been: on a processor it ends with the same weights, bit by bit.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from partwhole.matching.augmentation import augmented
+from partwhole.matching.checkpoints import versions
+from partwhole.matching.config import TrainingConfig
+from partwhole.matching.examination import Examination
+from partwhole.matching.losses import Loss, OrthogonalityLoss, WormholeLoss
+from partwhole.matching.matcher import Matcher, new_network
+from partwhole.matching.network import DiffusionNet
+from partwhole.matching.preparation import Report, Stock, prepared
+from partwhole.matching.run_folder import Progress, RunFolder
+from partwhole.matching.soft_maps import soft_map
+from partwhole.matching.surfaces import Surface
+from partwhole.store.accelerator import cuda_modules
+from partwhole.store.cache import Cache
+
+# one step of training on (number of the part, number of the whole), which gives the terms of the loss
+Step = Callable[[int, int], Tensor]
+
+# losses are fetched from the device, and progress is told, after so many iterations or seconds
+_FLUSH_ITERATIONS, _FLUSH_SECONDS = 250, 2.0
+# a run that is killed loses no more than this
+_SAVE_SECONDS = 30.0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TrainingRun:
+    """What came out of training.
+
+    Attributes
+    ----------
+    matcher : with the final weights
+    validated : with the weights of the lowest loss on the validation pairs; None without such pairs
+    losses : a row an iteration, a column a term of the loss
+    terms : their names
+    evaluations : of the watched pairs, in the order they were made
+    seconds : that the iterations took, preparation and evaluations left out
+    """
+
+    matcher: Matcher
+    validated: Matcher | None
+    losses: np.ndarray
+    terms: tuple[str, ...]
+    evaluations: tuple[dict[str, Any], ...] = ()
+    seconds: float = field(default=float("nan"), kw_only=True)
+
+    def __repr__(self) -> str:
+        return f"TrainingRun({len(self.losses)} iterations, {len(self.evaluations)} evaluations)"
+
+
+def train(
+    pairs: Sequence | Stock,
+    config: TrainingConfig | None = None,
+    *,
+    loss: Loss | None = None,
+    validation: Sequence | Stock | None = None,
+    watch: Mapping[str, Any] | None = None,
+    folder: str | Path | None = None,
+    resume: bool = False,
+    device: str = "cpu",
+    cache: Cache | None = None,
+    workers: int | None = None,
+    progress: Report | None = None,
+) -> TrainingRun:
+    """Train a network to match the parts to the wholes, without ground truth.
+
+    Parameters
+    ----------
+    pairs : of any data set; or what `prepared` made of them
+    config : every choice; `preset("pfaust-h")` has the paper's
+    loss : in the place of λ_geo WormholeLoss + λ_ortho OrthogonalityLoss
+    validation : pairs that are not trained on; the weights with the lowest loss on them are kept beside the final ones
+    watch : pairs with ground truth, by name, whose errors are recorded at each evaluation; nothing is chosen by them.
+        Pairs, or an `Examination` of them
+    folder : where the run is recorded: weights, state, logs
+    resume : go on with the run in the folder
+    device : "cpu" or "cuda"
+    cache, workers : for eigenpairs, see `prepared`
+    progress : called with (what is done, how much is done, how much there is)
+
+    Examples
+    --------
+    >>> from partwhole.datasets import Pair, Pairs, random_cuts, sphere
+    >>> pairs = Pairs.given([Pair.of_cut(random_cuts(sphere(200), seed=k)) for k in range(2)], name="balls")
+    >>> small = TrainingConfig(iterations=5, width=8, blocks=1, features=8, map_eigenpairs=20, diffusion_eigenpairs=20)
+    >>> run = train(pairs, small)
+    >>> run.terms, run.losses.shape
+    (('distortion', 'orthogonality'), (5, 2))
+    """
+    config = config or TrainingConfig()
+    check_device(device)
+    options: dict[str, Any] = {"device": device, "cache": cache, "workers": workers, "progress": progress}
+    stock = pairs if isinstance(pairs, Stock) else prepared(pairs, config, **options)
+    held_out = validation if isinstance(validation, Stock | None) else prepared(validation, config, **options)
+    watched = {
+        name: given if isinstance(given, Examination) else Examination(given, config, name=name, **options)
+        for name, given in (watch or {}).items()
+    }
+    loss = loss or loss_of(config)
+    record = RunFolder(folder, config, loss, stock, resume=resume)
+
+    with reproducibly(config, device):
+        torch.manual_seed(random_seed(config.seed))
+        network = new_network(config).to(device)
+        optimiser = adam(network, config, device)
+        state = record.resumed(network, optimiser)
+        step = _steps(network, optimiser, loss, stock, config, device)
+        pending: list[Tensor] = []
+        started = saved = flushed = time.perf_counter()
+
+        for iteration in range(state.iteration, config.iterations):
+            set_rate(optimiser, learning_rate(iteration, len(stock), config))
+            torch.manual_seed(random_seed(config.seed, 1, iteration))
+            pending.append(step(*stock.pairs[pair_number(iteration, len(stock), config.seed)]))
+
+            done = iteration + 1
+            now = time.perf_counter()
+            due = done % config.evaluate_every == 0 or done == config.iterations
+            if due or len(pending) >= _FLUSH_ITERATIONS or now - flushed > _FLUSH_SECONDS:
+                state.add_losses(torch.stack(pending).cpu().numpy())
+                pending.clear()
+                flushed = time.perf_counter()
+                if progress is not None:
+                    progress("training", done, config.iterations)
+            if due:
+                state.seconds += time.perf_counter() - started
+                _evaluate(network, loss, config, state, held_out, watched)
+                started = time.perf_counter()
+            if due or now - saved > _SAVE_SECONDS:
+                record.save(network, optimiser, state)
+                saved = time.perf_counter()
+
+    card = {**record.card(), "iterations": state.iteration, "versions": versions()}
+    matcher = Matcher(network, config, {**card, "weights": "final"})
+    validated = None
+    if state.best_weights is not None:
+        best = deepcopy(network)
+        best.load_state_dict(state.best_weights)
+        validated = Matcher(best, config, {**card, "weights": "validated", "iterations": state.best_iteration})
+    record.finish(matcher, validated)
+    return TrainingRun(
+        matcher,
+        validated,
+        np.array(state.losses).reshape(-1, len(loss.terms())),
+        tuple(term.name for term in loss.terms()),
+        tuple(state.evaluations),
+        seconds=state.seconds,
+    )
+
+
+def losses_of_pair(
+    network: DiffusionNet,
+    loss: Loss,
+    part: Surface,
+    whole: Surface,
+    config: TrainingConfig,
+    *,
+    augment: bool = True,
+    both: Surface | None = None,
+) -> Tensor:
+    """The terms of the loss for one pair, each a number.
+
+    Parameters
+    ----------
+    augment : False shows the network the surfaces as they are
+    both : part and whole as a batch of one size, which a GPU gets through in half the time; as many vertices of each count
+        as `part` and `whole` have
+    """
+    seen = (lambda surface: augmented(surface, config)) if augment else (lambda surface: surface)
+    if both is None:
+        of_part, of_whole = (network(seen(s).inputs(config.inputs), s.operators) for s in (part, whole))
+    else:
+        features = network(seen(both).inputs(config.inputs), both.operators)
+        of_part, of_whole = features[0, : len(part)], features[1, : len(whole)]
+    P = soft_map(of_part, of_whole, config.temperature, absent=whole.absent)
+    return torch.stack([term(P, part, whole) for term in loss.terms()])
+
+
+def loss_of(config: TrainingConfig) -> Loss:
+    """λ_geo WormholeLoss + λ_ortho OrthogonalityLoss, without what has weight 0."""
+    terms: list[Loss] = []
+    if config.distortion_weight:
+        terms.append(WormholeLoss(config.distortion_weight))
+    if config.orthogonality_weight:
+        terms.append(OrthogonalityLoss(config.orthogonality_weight, config.map_eigenpairs))
+    if not terms:
+        raise ValueError("distortion_weight and orthogonality_weight are both 0: there is nothing to train for")
+    return terms[0] if len(terms) == 1 else terms[0] + terms[1]
+
+
+def plain_steps(
+    network: DiffusionNet, optimiser: torch.optim.Optimizer, loss: Loss, stock: Stock, config: TrainingConfig
+) -> Step:
+    """The step as it is meant; `captured_steps` does the same faster."""
+
+    def step(part: int, whole: int) -> Tensor:
+        optimiser.zero_grad(set_to_none=False)
+        terms = losses_of_pair(network, loss, stock.parts[part], stock.wholes[whole], config)
+        terms.sum().backward()
+        torch.nn.utils.clip_grad_norm_(network.parameters(), config.gradient_norm)
+        optimiser.step()
+        return terms.detach()
+
+    return step
+
+
+def _steps(
+    network: DiffusionNet,
+    optimiser: torch.optim.Optimizer,
+    loss: Loss,
+    stock: Stock,
+    config: TrainingConfig,
+    device: str,
+) -> Step:
+    network.train()
+    if device == "cpu":
+        return plain_steps(network, optimiser, loss, stock, config)
+    from partwhole.matching.cuda.captured import captured_steps
+
+    return captured_steps(network, optimiser, loss, stock, config)
+
+
+def adam(network: DiffusionNet, config: TrainingConfig, device: str) -> torch.optim.Adam:
+    """Adam, with its state there from the start, so that it can be saved and put back like the weights."""
+    on_gpu = device != "cpu"
+    rate = torch.tensor(config.learning_rate, device=device) if on_gpu else config.learning_rate
+    optimiser = torch.optim.Adam(network.parameters(), lr=rate, fused=on_gpu, capturable=on_gpu)
+    for weight in network.parameters():
+        optimiser.state[weight] = {
+            "step": torch.zeros((), device=weight.device),
+            "exp_avg": torch.zeros_like(weight),
+            "exp_avg_sq": torch.zeros_like(weight),
+        }
+        weight.grad = torch.zeros_like(weight)
+    return optimiser
+
+
+def set_rate(optimiser: torch.optim.Optimizer, rate: float) -> None:
+    for group in optimiser.param_groups:
+        if isinstance(group["lr"], Tensor):
+            group["lr"].fill_(rate)
+        else:
+            group["lr"] = rate
+
+
+def learning_rate(iteration: int, n_pairs: int, config: TrainingConfig) -> float:
+    """η_T + (η_0 − η_T)(1 + cos π s) / 2, s the share of the half cosine that is over: by iterations, or by whole passes.
+
+    Examples
+    --------
+    >>> config = TrainingConfig(iterations=100, cosine_epochs=None)
+    >>> [round(learning_rate(i, 10, config), 6) for i in (0, 50, 100)]
+    [0.001, 0.00055, 0.0001]
+    """
+    if config.cosine_epochs is None:
+        share = iteration / config.iterations
+    else:
+        share = min(1.0, iteration // n_pairs / config.cosine_epochs)
+    high, low = config.learning_rate, config.final_learning_rate
+    return low + (high - low) * (1 + math.cos(math.pi * share)) / 2
+
+
+def pair_number(iteration: int, n_pairs: int, seed: int) -> int:
+    """Which pair an iteration takes: all pairs in every pass, each pass in an order of its own."""
+    epoch, position = divmod(iteration, n_pairs)
+    return int(_order(epoch, n_pairs, seed)[position])
+
+
+_orders: dict[tuple[int, int, int], np.ndarray] = {}
+
+
+def _order(epoch: int, n_pairs: int, seed: int) -> np.ndarray:
+    key = epoch, n_pairs, seed
+    if key not in _orders:
+        _orders.clear()
+        _orders[key] = np.random.default_rng((seed, 2, epoch)).permutation(n_pairs)
+    return _orders[key]
+
+
+def random_seed(*numbers: int) -> int:
+    """A seed for torch that belongs to these numbers."""
+    return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0] >> 1)
+
+
+@contextmanager
+def reproducibly(config: TrainingConfig, device: str) -> Iterator[None]:
+    """Torch's generators and precision are ours inside, and as they were afterwards."""
+    before = torch.get_float32_matmul_precision()
+    devices = [torch.cuda.current_device()] if device == "cuda" else []
+    with torch.random.fork_rng(devices):
+        torch.set_float32_matmul_precision("high" if config.precision == "tf32" and device == "cuda" else "highest")
+        try:
+            yield
+        finally:
+            torch.set_float32_matmul_precision(before)
+
+
+def _evaluate(
+    network: DiffusionNet,
+    loss: Loss,
+    config: TrainingConfig,
+    state: Progress,
+    held_out: Stock | None,
+    watched: Mapping[str, Examination],
+) -> None:
+    network.eval()
+    try:
+        if held_out is not None:
+            state.validated(mean_loss(network, loss, held_out, config), network)
+        examined = Matcher(deepcopy(network), config)
+        for name, examination in watched.items():
+            found = examination.of(examined, thorough=False)
+            state.add_evaluation(name, found)
+    finally:
+        network.train()
+
+
+def mean_loss(network: DiffusionNet, loss: Loss, stock: Stock, config: TrainingConfig) -> float:
+    """Of all pairs, without augmentation and dropout: what can be validated without ground truth."""
+    with torch.no_grad():
+        terms = [
+            losses_of_pair(network, loss, stock.parts[p], stock.wholes[w], config, augment=False).sum()
+            for p, w in stock.pairs
+        ]
+    return float(torch.stack(terms).mean())
+
+
+def check_device(device: str) -> None:
+    """Raise ValueError, with the remedy, unless tensors can go there."""
+    if device == "cuda":
+        cuda_modules()
+    elif device != "cpu":
+        raise ValueError(f"device must be 'cpu' or 'cuda', got {device!r}")
