@@ -86,6 +86,15 @@ def test_the_time_given_is_the_wall_time_of_the_event(tmp_path):
     assert struct.pack("<d", began + 2.25) in path.read_bytes()
 
 
+def test_a_loss_that_is_nan_is_shown_and_a_measure_not_taken_is_not(tmp_path):
+    with RunLog(tmp_path) as log:
+        log.losses(1, {"loss": math.nan})
+        log.evaluation(1, "a", {"macro": 2.0, "% flipped": math.nan})
+    assert steps(tmp_path, "losses/loss") == steps(tmp_path, "evaluations/a/macro") == [1]
+    assert steps(tmp_path, "evaluations/a/% flipped") == []
+    assert math.isnan(read_evaluations(tmp_path)[0]["% flipped"])
+
+
 def test_arrays_and_their_scalars(tmp_path):
     with RunLog(tmp_path) as log:
         log.losses(np.arange(3), {"loss": np.float32([0.1, 0.2, 0.3]), "rate": np.float32(0.5)})
@@ -200,7 +209,13 @@ def test_notes_stay(tmp_path):
     with RunLog(tmp_path, resume_at=2) as log:
         log.note("größer")
     texts = [line.split(" ", 2)[2] for line in (tmp_path / "notes.txt").read_text(encoding="utf-8").splitlines()]
-    assert texts == ["48 pairs, 2 wholes", "resumed after iteration 2; 1 lines of later iterations dropped", "größer"]
+    RunLog(tmp_path, resume_at=-1).close()
+    assert (
+        (tmp_path / "notes.txt")
+        .read_text(encoding="utf-8")
+        .endswith(" begun again; lines of later iterations dropped: 2\n")
+    )
+    assert texts == ["48 pairs, 2 wholes", "resumed after iteration 2; lines of later iterations dropped: 1", "größer"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="SIGKILL is none of Windows")
@@ -248,9 +263,12 @@ def test_tensorboard_reads_what_was_written(tmp_path):
     fresh = accumulators.EventAccumulator(str(tmp_path / "tensorboard"), {"scalars": 0})
     # one that was watching when the run was resumed sees the same as one that comes later
     for accumulator in (fresh.Reload(), watching.Reload()):
-        assert {"losses/loss", "losses/learning_rate", "evaluations/PFAUST-H/% flipped"} <= {
-            *accumulator.Tags()["scalars"]
-        }
+        assert accumulator.Tags()["scalars"] == [
+            "losses/loss",
+            "losses/learning_rate",
+            "evaluations/PFAUST-H/macro",
+            'evaluations/mine, "new"/macro',
+        ]
         losses = accumulator.Scalars("losses/loss")
         assert [event.step for event in losses] == list(range(1, 91))
         assert [event.value for event in losses] == [np.float32(1 / i) for i in range(1, 91)]
@@ -346,7 +364,8 @@ def test_damaged_lines_are_named(tmp_path, line):
 def test_a_table_of_something_else_is_left_alone(tmp_path):
     (tmp_path / "evaluations.csv").write_text("pair,mean\na,1\n")
     with pytest.raises(
-        ValueError, match=r"evaluations.csv has the columns \['pair', 'mean'\], and not .*; is it no log"
+        ValueError,
+        match=r"evaluations.csv has the columns \['pair', 'mean'\], not .*: it is no log of a run; move it away",
     ):
         RunLog(tmp_path, resume_at=-1)
     assert (tmp_path / "evaluations.csv").exists()

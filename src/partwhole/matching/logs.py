@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -72,7 +73,8 @@ class RunLog:
         self._zero = time.monotonic() - elapsed
         self._began, self._events = _new_event_file(self.folder / "tensorboard", kept, elapsed)
         if resume_at is not None:
-            self.note(f"resumed after iteration {resume_at}; {dropped} lines of later iterations dropped")
+            where = f"resumed after iteration {resume_at}" if resume_at >= 0 else "begun again"
+            self.note(f"{where}; lines of later iterations dropped: {dropped}")
 
     def losses(
         self,
@@ -81,7 +83,7 @@ class RunLog:
     ) -> None:
         """Append to losses.csv a row for each iteration. A single number in `values` serves all of them.
 
-        The first call sets the columns. Give `elapsed` among the values where you know better than the clock.
+        The first call sets the columns. The rows of one call share the time of the call, unless `elapsed` is among the values.
         """
         steps = [index(i) for i in _listed(iterations)]
         given = {name: [float(x) for x in _listed(numbers)] for name, numbers in self._with_clock(values).items()}
@@ -185,7 +187,7 @@ def _read(path: Path) -> list[Row]:
     header = _fields(lines[0]) if lines else []
     needed = {*_KEYS[path.stem], _CLOCK}
     if lines and not needed <= set(header):
-        raise ValueError(f"{path} has the columns {header}, and not {sorted(needed)}; is it no log? Move it away")
+        raise ValueError(f"{path} has the columns {header}, not {sorted(needed)}: it is no log of a run; move it away")
     kinds = [_KINDS.get(name, float) for name in header]
     rows = []
     for number, line in enumerate(lines[1:], 2):
@@ -249,6 +251,9 @@ def _new_event_file(folder: Path, kept: Mapping[str, Sequence[Row]], elapsed: fl
 def _event(began: int, table: str, row: Row) -> bytes:
     group = f"{table}/{row['data']}/" if "data" in row else f"{table}/"
     numbers = {group + name: number for name, number in row.items() if name not in _KINDS and name != _CLOCK}
+    if "data" in row:
+        # a measure that is nan wasn't taken, and gets no chart; a loss that is nan is news
+        numbers = {name: number for name, number in numbers.items() if not math.isnan(number)}
     return tensorboard.scalars(began + row[_CLOCK], row["iteration"], numbers)
 
 
