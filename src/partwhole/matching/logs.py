@@ -83,7 +83,7 @@ class RunLog:
     ) -> None:
         """Append to losses.csv a row for each iteration. A single number in `values` serves all of them.
 
-        The first call sets the columns. The rows of one call share the time of the call, unless `elapsed` is among the values.
+        The first call sets the columns. Rows of one call share its time, unless `elapsed` is among the values.
         """
         steps = [index(i) for i in _listed(iterations)]
         given = {name: [float(x) for x in _listed(numbers)] for name, numbers in self._with_clock(values).items()}
