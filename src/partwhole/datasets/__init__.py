@@ -5,6 +5,7 @@ from partwhole.datasets.cutting import Cut, cut_balls, cut_plane, random_cuts
 from partwhole.datasets.folder import FolderPairs
 from partwhole.datasets.generated import BodyPoses, PartKey, WholeKey, body_pairs
 from partwhole.datasets.ground_truth import GroundTruth
+from partwhole.datasets.making import MadeSet, make_set
 from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.datasets.pfaust import PFaust
 from partwhole.datasets.primitives import annulus, cylinder, plane, slivers, sphere, sphere_cap, torus
@@ -16,6 +17,7 @@ __all__ = [
     "Cut",
     "FolderPairs",
     "GroundTruth",
+    "MadeSet",
     "PFaust",
     "Pair",
     "Pairs",
@@ -28,6 +30,7 @@ __all__ = [
     "cut_plane",
     "cylinder",
     "make_body",
+    "make_set",
     "plane",
     "random_cuts",
     "slivers",
