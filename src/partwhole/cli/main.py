@@ -17,6 +17,7 @@ import typer
 from typer.main import get_command
 
 from partwhole._version import __version__
+from partwhole.cli.dataset import dataset
 from partwhole.cli.demo import demo
 from partwhole.cli.mask import mask
 from partwhole.cli.reproduce import reproduce
@@ -33,6 +34,7 @@ app = typer.Typer(
 )
 app.command(epilog="Example: partwhole mask scan.ply --method dijkstra --output scan-trust")(mask)
 app.command(epilog="Example: partwhole demo --output demo-out --vertices 2000 --seed 3")(demo)
+app.add_typer(dataset, name="dataset")
 app.add_typer(reproduce, name="reproduce")
 
 
