@@ -177,6 +177,6 @@ def preset(name: str) -> TrainingConfig:
     """
     if name not in PRESETS:
         near = difflib.get_close_matches(name, PRESETS, n=1)
-        meant = f"; did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"there is no preset {name!r}{meant} Known are {', '.join(PRESETS)}")
+        meant = f"did you mean {near[0]!r}? " if near else ""
+        raise ValueError(f"there is no preset {name!r}; {meant}there are {', '.join(PRESETS)}")
     return PRESETS[name]

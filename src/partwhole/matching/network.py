@@ -13,6 +13,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 
+# diffusion times stay above this: negative ones would make heat flow back
+_SHORTEST = 1e-8
+_PIECES = 16
+
+
 class Operators(NamedTuple):
     """What a network needs to know of a surface. There may be leading dimensions: a batch of surfaces of one size.
 
@@ -65,13 +70,19 @@ class DiffusionNet(nn.Module):
             x = block(x, operators)
         return self.last(x)
 
+    def keep_times_positive(self) -> None:
+        """Move diffusion times that a step has made negative back to (almost) 0; after each step of training."""
+        with torch.no_grad():
+            for block in self.blocks:
+                block.time.clamp_(min=_SHORTEST)
+
 
 class Block(nn.Module):
     """x + MLP(x, diffused x, gradient features of diffused x)"""
 
     def __init__(self, width: int, dropout: float) -> None:
         super().__init__()
-        self.time = nn.Parameter(torch.zeros(width))
+        self.time = nn.Parameter(torch.full((width,), _SHORTEST))
         self.rotation = ComplexLinear(width)
         self.mix = nn.Sequential(
             nn.Linear(3 * width, width),
@@ -113,11 +124,14 @@ def diffuse(
     The gradients of eigenfunctions were taken once and for all, so those of u cost no more than u itself.
     """
     mass, values, basis = operators
-    coefficients = basis[..., 0, :, :].transpose(-1, -2) @ (mass[..., None] * x)
-    # negative times would make heat flow back
-    decay = torch.exp(-values[..., None] * time.clamp(min=1e-8))
-    spread = basis.flatten(-3, -2) @ (decay * coefficients)
-    u, gx, gy = spread.unflatten(-2, (3, -1)).unbind(-3)
+    n = x.shape[-2]
+    # long thin products are quicker in pieces, which all of a GPU can work on; here and, by the same shapes, backwards
+    pieces = (_PIECES, n // _PIECES) if n % _PIECES == 0 else (1, n)
+    weighted = (mass[..., None] * x).unflatten(-2, pieces)
+    basis = basis.unflatten(-2, pieces)
+    coefficients = (basis[..., 0, :, :, :].transpose(-1, -2) @ weighted).sum(dim=-3)
+    decayed = torch.exp(-values[..., None] * time) * coefficients
+    u, gx, gy = (basis @ decayed[..., None, None, :, :]).flatten(-3, -2).unbind(-3)
     return u, gx, gy
 
 

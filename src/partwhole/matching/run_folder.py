@@ -74,20 +74,16 @@ class RunFolder:
         self.config, self.loss, self.stock = config, loss, stock
         self.log: RunLog | None = None
         self._logged = 0, 0
+        self._resume = resume
+        self._state: tuple[dict[str, Tensor], dict[str, Any]] | None = None
+        check_folder(folder, resume=resume)
         if self.folder is None:
-            if resume:
-                raise ValueError("resume=True needs the folder of the run that is to go on")
             return
-        state = self.folder / STATE
-        if state.exists() and not resume:
-            raise ValueError(
-                f"there is a run in {self.folder} already; go on with it (resume), or choose another folder"
-            )
-        if resume and not state.exists():
-            # killed before the first checkpoint: it begins anew
-            resume = False
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._state = read_tensors(state) if resume else None
+        state = self.folder / STATE
+        # killed before the first checkpoint, a run begins anew
+        if resume and state.exists():
+            self._state = read_tensors(state)
 
     def card(self) -> dict[str, Any]:
         """What a reader of the weights wants to know."""
@@ -123,15 +119,16 @@ class RunFolder:
             for name, tensor in state_tensors(network, optimiser):
                 tensor.copy_(tensors[name])
             state.iteration, state.seconds = card["iteration"], card["seconds"]
-            state.losses = tensors["losses"].double().tolist()
+            state.losses = tensors["losses"].tolist()
             state.evaluations = card["evaluations"]
-            state.best_iteration = card["best_iteration"]
             kept = {name.removeprefix("best."): value for name, value in tensors.items() if name.startswith("best.")}
             if kept:
-                state.best_loss = card["best_loss"]
-                state.best_weights = {name: value.to(tensor.device) for name, value in kept.items()}
+                device = network.first.weight.device
+                state.best_loss, state.best_iteration = card["best_loss"], card["best_iteration"]
+                state.best_weights = {name: value.to(device) for name, value in kept.items()}
         self._write_json({**self.card(), "config": self.config.to_json(), "versions": versions()})
-        self.log = RunLog(self.folder, resume_at=state.iteration if self._state is not None else None)
+        # the log is written before the state, so there may be lines of a run that never came to save one
+        self.log = RunLog(self.folder, resume_at=state.iteration if self._resume else None)
         self._logged = len(state.losses), len(state.evaluations)
         self._state = None
         return state
@@ -165,6 +162,9 @@ class RunFolder:
         self._write_json({**matcher.card, "config": self.config.to_json()})
         if validated is not None:
             validated.save(self.folder / VALIDATED)
+
+    def close(self) -> None:
+        """No more logs; to close twice does no harm."""
         if self.log is not None:
             self.log.close()
 
@@ -190,6 +190,8 @@ class RunFolder:
             file.write(json.dumps(card, indent=2, ensure_ascii=False).encode())
 
     def _check_same_run(self, card: dict[str, Any]) -> None:
+        if not isinstance(card, dict) or not card.keys() >= {"config", "loss", "data", "iteration", "evaluations"}:
+            raise ValueError(f"{self.folder}/{STATE} is not the state of a run; begin another run in another folder")
         ours, theirs = self.config.to_json(), card["config"]
         changed = [name for name in ours if ours[name] != theirs.get(name)]
         if changed:
@@ -201,6 +203,18 @@ class RunFolder:
             raise ValueError(f"the run in {self.folder} had the loss {card['loss']}, now it is {self.loss!r}")
         if card["data"] != self.data_hash():
             raise ValueError(f"the run in {self.folder} was made with other pairs; give it the same data to go on")
+
+
+def check_folder(folder: str | Path | None, *, resume: bool) -> None:
+    """Raise ValueError unless a run can be recorded there; said before anything that takes time."""
+    if folder is None:
+        if resume:
+            raise ValueError("resume=True needs the folder of the run that is to go on")
+        return
+    if Path(folder).exists() and not Path(folder).is_dir():
+        raise ValueError(f"{folder} is a file; a run needs a folder")
+    if not resume and (Path(folder) / STATE).exists():
+        raise ValueError(f"there is a run in {folder} already; go on with it (resume), or choose another folder")
 
 
 def state_tensors(network: DiffusionNet, optimiser: torch.optim.Optimizer) -> Iterator[tuple[str, Tensor]]:

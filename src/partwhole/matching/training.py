@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from partwhole.matching.losses import Loss, OrthogonalityLoss, WormholeLoss
 from partwhole.matching.matcher import Matcher, new_network
 from partwhole.matching.network import DiffusionNet
 from partwhole.matching.preparation import Report, Stock, prepared
-from partwhole.matching.run_folder import Progress, RunFolder
+from partwhole.matching.run_folder import Progress, RunFolder, check_folder
 from partwhole.matching.soft_maps import soft_map
 from partwhole.matching.surfaces import Surface
 from partwhole.store.accelerator import cuda_modules
@@ -108,6 +109,7 @@ def train(
     """
     config = config or TrainingConfig()
     check_device(device)
+    check_folder(folder, resume=resume)
     options: dict[str, Any] = {"device": device, "cache": cache, "workers": workers, "progress": progress}
     stock = pairs if isinstance(pairs, Stock) else prepared(pairs, config, **options)
     held_out = validation if isinstance(validation, Stock | None) else prepared(validation, config, **options)
@@ -118,7 +120,7 @@ def train(
     loss = loss or loss_of(config)
     record = RunFolder(folder, config, loss, stock, resume=resume)
 
-    with reproducibly(config, device):
+    with reproducibly(config, device), closing(record):
         torch.manual_seed(random_seed(config.seed))
         network = new_network(config).to(device)
         optimiser = adam(network, config, device)
@@ -135,17 +137,20 @@ def train(
             done = iteration + 1
             now = time.perf_counter()
             due = done % config.evaluate_every == 0 or done == config.iterations
-            if due or len(pending) >= _FLUSH_ITERATIONS or now - flushed > _FLUSH_SECONDS:
+            save = due or now - saved > _SAVE_SECONDS
+            # whatever is saved has the losses up to here: with fewer, a resumed run would repeat iterations
+            if save or len(pending) >= _FLUSH_ITERATIONS or now - flushed > _FLUSH_SECONDS:
                 state.add_losses(torch.stack(pending).cpu().numpy())
                 pending.clear()
                 flushed = time.perf_counter()
+                state.seconds += flushed - started
+                started = flushed
                 if progress is not None:
                     progress("training", done, config.iterations)
             if due:
-                state.seconds += time.perf_counter() - started
                 _evaluate(network, loss, config, state, held_out, watched)
                 started = time.perf_counter()
-            if due or now - saved > _SAVE_SECONDS:
+            if save:
                 record.save(network, optimiser, state)
                 saved = time.perf_counter()
 
@@ -213,11 +218,12 @@ def plain_steps(
     """The step as it is meant; `captured_steps` does the same faster."""
 
     def step(part: int, whole: int) -> Tensor:
-        optimiser.zero_grad(set_to_none=False)
+        optimiser.zero_grad()
         terms = losses_of_pair(network, loss, stock.parts[part], stock.wholes[whole], config)
         terms.sum().backward()
         torch.nn.utils.clip_grad_norm_(network.parameters(), config.gradient_norm)
         optimiser.step()
+        network.keep_times_positive()
         return terms.detach()
 
     return step
@@ -232,7 +238,9 @@ def _steps(
     device: str,
 ) -> Step:
     network.train()
-    if device == "cpu":
+    eigenpairs = {surface.values.shape[-1] for surface in (*stock.parts, *stock.wholes)}
+    # surfaces with fewer vertices than eigenpairs were asked for don't fit the buffers of the others
+    if device == "cpu" or len(eigenpairs) > 1:
         return plain_steps(network, optimiser, loss, stock, config)
     from partwhole.matching.cuda.captured import captured_steps
 
@@ -250,7 +258,6 @@ def adam(network: DiffusionNet, config: TrainingConfig, device: str) -> torch.op
             "exp_avg": torch.zeros_like(weight),
             "exp_avg_sq": torch.zeros_like(weight),
         }
-        weight.grad = torch.zeros_like(weight)
     return optimiser
 
 
@@ -285,15 +292,9 @@ def pair_number(iteration: int, n_pairs: int, seed: int) -> int:
     return int(_order(epoch, n_pairs, seed)[position])
 
 
-_orders: dict[tuple[int, int, int], np.ndarray] = {}
-
-
+@lru_cache(maxsize=4)
 def _order(epoch: int, n_pairs: int, seed: int) -> np.ndarray:
-    key = epoch, n_pairs, seed
-    if key not in _orders:
-        _orders.clear()
-        _orders[key] = np.random.default_rng((seed, 2, epoch)).permutation(n_pairs)
-    return _orders[key]
+    return np.random.default_rng((seed, 2, epoch)).permutation(n_pairs)
 
 
 def random_seed(*numbers: int) -> int:

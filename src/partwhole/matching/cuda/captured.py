@@ -105,11 +105,12 @@ def captured_steps(
         buffers.load(stock.parts[p], stock.wholes[w])
 
         def step() -> Tensor:
-            optimiser.zero_grad(set_to_none=False)
+            optimiser.zero_grad()
             terms = losses_of_pair(network, loss, buffers.part, buffers.whole, config, both=buffers.both)
             terms.sum().backward()
             torch.nn.utils.clip_grad_norm_(network.parameters(), config.gradient_norm)
             optimiser.step()
+            network.keep_times_positive()
             return terms.detach()
 
         side = torch.cuda.Stream()
@@ -118,6 +119,8 @@ def captured_steps(
             for _ in range(_WARM_UP):
                 step()
         torch.cuda.current_stream().wait_stream(side)
+        # gradients then live in the graph's own memory, and need neither zeros nor sums
+        optimiser.zero_grad()
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=pool):
             terms = step()
