@@ -70,7 +70,9 @@ def fill_cache(
                     report(1)
                 _, errors = process.communicate()
                 if process.returncode:
-                    raise ValueError(f"eigenpairs could not be computed: {errors.decode().strip().splitlines()[-1]}")
+                    # a process that was killed, for its memory say, has no last words
+                    reason = errors.decode().strip().splitlines() or [f"a process ended with {process.returncode}"]
+                    raise ValueError(f"eigenpairs could not be computed: {reason[-1]}")
         finally:
             for process in started:
                 process.kill()
