@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -17,6 +19,7 @@ from partwhole.evaluation import evaluate_map
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import write_mesh
 
+DOCS = Path(__file__).parents[2] / "docs"
 BALL = sphere(300)
 EGG = Mesh(BALL.vertices * [0.9, 1, 1.1], BALL.faces)
 
@@ -161,3 +164,17 @@ def test_a_killed_run_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     summary = run_json(capsys, *knobs)
     assert 3 <= summary["parts_kept"] < summary["parts_made"] == 48
     assert len(FolderPairs(tmp_path / "out")) == 48
+
+
+@pytest.mark.parametrize("command", [["dataset"], ["dataset", "make"]], ids=" ".join)
+def test_help_has_an_example(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*command, "--help"]) == 0
+    assert "Example: partwhole dataset make" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_commands_of_the_page_on_data_run(scans: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    commands = re.findall(r"^\$ partwhole (dataset .*)$", (DOCS / "data.md").read_text(), re.MULTILINE)
+    assert len(commands) == 3
+    for command in commands:
+        assert main(shlex.split(command)) == 0
+    assert re.findall(r"wrote (.*)", capsys.readouterr().out) == ["scans-pfaust-h", "poses", "hands"]
