@@ -81,6 +81,7 @@ def train(
     cache: Cache | None = None,
     workers: int | None = None,
     progress: Report | None = None,
+    heartbeat: Callable[[Progress], None] | None = None,
 ) -> TrainingRun:
     """Train a network to match the parts to the wholes, without ground truth.
 
@@ -97,6 +98,8 @@ def train(
     device : "cpu" or "cuda"
     cache, workers : for eigenpairs, see `prepared`
     progress : called with (what is done, how much is done, how much there is)
+    heartbeat : called between iterations, every few seconds, with how far the run has come; what it raises ends the run,
+        which is saved first and can go on from there
 
     Examples
     --------
@@ -153,6 +156,12 @@ def train(
             if save:
                 record.save(network, optimiser, state)
                 saved = time.perf_counter()
+            if heartbeat is not None and not pending:
+                try:
+                    heartbeat(state)
+                except BaseException:
+                    record.save(network, optimiser, state)
+                    raise
 
     card = {**record.card(), "iterations": state.iteration, "versions": versions()}
     matcher = Matcher(network, config, {**card, "weights": "final"})
