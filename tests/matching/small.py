@@ -1,0 +1,46 @@
+"""Surfaces, pairs and choices that are quick to train with. Also used by processes that are to be killed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from partwhole.datasets import Pair, Pairs, cut_plane, random_cuts, sphere
+from partwhole.matching import TrainingConfig
+from partwhole.mesh import Mesh
+
+
+def lopsided(n_vertices: int, seed: int = 0) -> Mesh:
+    """A ball that looks different from every side, so that every vertex can be told from every other."""
+    ball = sphere(n_vertices, jitter=0.5, seed=seed)
+    x, y, z = ball.vertices.T
+    bumps = 1 + 0.2 * x + 0.25 * np.sin(2 * y + seed) * x + 0.3 * z * y**2
+    return Mesh(ball.vertices * bumps[:, None] * [1.0, 0.8, 1.4], ball.faces, name=f"ball {seed}")
+
+
+def pairs() -> Pairs:
+    """Two parts of each of two balls: five pairs in all, one part with two wholes."""
+    made = []
+    for number, n_vertices in enumerate((110, 90)):
+        whole = lopsided(n_vertices, number)
+        made.append(Pair.of_cut(random_cuts(whole, "pfaust-m", seed=number), name=f"{number} torn"))
+        made.append(Pair.of_cut(cut_plane(whole, (0, 0, 0), (1.0, 0.5, 0.2)), name=f"{number} cut"))
+    made.append(Pair(made[0].part, made[2].whole, name="a part that belongs to another whole"))
+    return Pairs.given(made, name="balls")
+
+
+def config(**changes: Any) -> TrainingConfig:
+    """A network of a few hundred weights, trained for a few iterations."""
+    few = TrainingConfig(
+        width=8,
+        blocks=2,
+        features=8,
+        diffusion_eigenpairs=16,
+        map_eigenpairs=20,
+        temperature=0.1,
+        iterations=12,
+        evaluate_every=5,
+        distances="dijkstra",
+    )
+    return few.with_changes(**changes)
