@@ -42,7 +42,7 @@ def test_a_set_is_known_by_its_folders(tmp_path: Path, marks: list[str], name: s
         (tmp_path / mark).mkdir(parents=True)
     said: list[str] = []
     assert set_of(tmp_path, None, note=said.append) == name
-    assert said == [f"{tmp_path} looks like {name}; if it is another set, say so with --set"]
+    assert said == [f"{tmp_path} is taken for --set {name}"]
 
 
 def test_a_folder_of_the_bundle_says_its_level_in_its_name(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from partwhole.cli.dataset import dataset
 from partwhole.cli.demo import demo
 from partwhole.cli.mask import mask
 from partwhole.cli.reproduce import reproduce
+from partwhole.cli.train import train
 
 _INTERRUPTED = 130
 
@@ -34,6 +35,10 @@ app = typer.Typer(
 )
 app.command(epilog="Example: partwhole mask scan.ply --method dijkstra --output scan-trust")(mask)
 app.command(epilog="Example: partwhole demo --output demo-out --vertices 2000 --seed 3")(demo)
+app.command(
+    epilog="Example: partwhole train --data scans --output run --validate · "
+    "partwhole train --data DIR --set pfaust-h --device cuda --with rotation=30 · partwhole train --resume run"
+)(train)
 app.add_typer(dataset, name="dataset")
 app.add_typer(reproduce, name="reproduce")
 

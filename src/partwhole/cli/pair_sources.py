@@ -81,7 +81,7 @@ def set_of(data: Path | None, name: SetName | None, *, note: Note | None = None)
     if len(found) > 1:
         raise ValueError(f"{folder} holds several sets; choose one with --set {', --set '.join(found)}")
     if note is not None:
-        note(f"{folder} looks like {found[0]}; if it is another set, say so with --set")
+        note(f"{folder} is taken for --set {found[0]}")
     return found[0]  # type: ignore[return-value]
 
 

@@ -1,0 +1,116 @@
+"""What `train` and `evaluate` share: torch, reading pairs, and progress that goes through stages."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from partwhole.cli.voice import Voice
+from partwhole.datasets.pairs import Pair, Pairs
+from partwhole.store.cache import Cache
+
+Device = Literal["cpu", "cuda"]
+
+DeviceOption = Annotated[Device, typer.Option(help="Where to compute.")]
+WorkersOption = Annotated[
+    int | None, typer.Option(min=1, help="Processes for eigenfunctions; as many as there are cores if not given.")
+]
+CacheOption = Annotated[
+    bool,
+    typer.Option(
+        "--cache/--no-cache", help="Keep eigenfunctions for other runs, in PARTWHOLE_CACHE or ~/.cache/partwhole."
+    ),
+]
+
+
+def ready(device: Device) -> None:
+    """Raise ValueError, with the remedy, unless torch is here and can compute on the device."""
+    try:
+        import torch  # noqa: F401
+    except ModuleNotFoundError:
+        raise ValueError("networks need torch: pip install 'partwhole[torch]'") from None
+    from partwhole.matching.training import check_device
+
+    check_device(device)
+
+
+def chosen_cache(wanted: bool) -> Cache | None:
+    return Cache.default() if wanted else None
+
+
+def read_pairs(pairs: Pairs, voice: Voice, report: Stages) -> list[Pair]:
+    """All pairs; what was left out while reading them becomes a note, once."""
+    held = []
+    for done, pair in enumerate(pairs):
+        if done % 20 == 0:
+            report("reading", done, len(pairs))
+        held.append(pair)
+    report("reading", len(held), len(held))
+    for note in dict.fromkeys(note for pair in held for note in pair.notes):
+        voice.note(note)
+    return held
+
+
+def with_truth(held: list[Pair], name: str, voice: Voice) -> list[Pair]:
+    """The pairs whose error can be measured; a note says how many can't."""
+    known = [pair for pair in held if pair.ground_truth is not None and len(pair.ground_truth)]
+    if not known:
+        raise ValueError(
+            f"{name}: none of the {len(held)} pairs has ground truth, so no error can be measured; put it into maps/"
+        )
+    if len(known) < len(held):
+        voice.note(f"{name}: {len(held) - len(known)} of {len(held)} pairs have no ground truth and are left out")
+    return known
+
+
+class Stages:
+    """Called with (stage, how much is done, how much there is): a bar for each stage, if somebody is there to see it."""
+
+    def __init__(self, bar: Any = None) -> None:
+        self._bar = bar
+        self._tasks: dict[str, Any] = {}
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        if self._bar is None:
+            return
+        if stage not in self._tasks:
+            self._tasks[stage] = self._bar.add_task(stage, total=None)
+        task = self._tasks[stage]
+        if done == 0:
+            # the same stage once more, for other pairs
+            self._bar.reset(task)
+        self._bar.update(task, completed=done, total=total or None)
+
+    def detail(self, stage: str, text: str) -> None:
+        """Something to say beside the name of a stage."""
+        if self._bar is not None and stage in self._tasks:
+            self._bar.update(self._tasks[stage], description=f"{stage}, {text}")
+
+
+@contextmanager
+def stages(voice: Voice) -> Iterator[Stages]:
+    """Bars on stderr for as long as it lasts; none in JSON, in silence, or where nobody looks."""
+    if voice.quiet or voice.as_json or not sys.stderr.isatty():
+        yield Stages()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        yield Stages(bar)
+
+
+def command_line(*words: str | Path) -> str:
+    """A command to copy, with quotes where a shell needs them.
+
+    >>> command_line("train", "--resume", Path("my runs/one"))
+    "partwhole train --resume 'my runs/one'"
+    """
+    return shlex.join(["partwhole", *map(str, words)])

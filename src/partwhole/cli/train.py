@@ -1,0 +1,310 @@
+"""`partwhole train`: a network that matches parts to wholes, trained without ground truth."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from partwhole.cli.choices import choice_rows, chosen_config, preset_rows
+from partwhole.cli.learning import (
+    CacheOption,
+    Device,
+    Stages,
+    WorkersOption,
+    chosen_cache,
+    command_line,
+    read_pairs,
+    ready,
+    stages,
+    with_truth,
+)
+from partwhole.cli.options import JsonOption, QuietOption
+from partwhole.cli.pair_sources import DataOption, SetName, SetOption, held_out, pairs_from, set_of
+from partwhole.cli.training_orders import Order
+from partwhole.cli.voice import Voice, output_folder
+from partwhole.datasets.pairs import Pairs
+from partwhole.matching.config import PRESETS
+
+if TYPE_CHECKING:
+    from partwhole.matching.preparation import Stock
+    from partwhole.matching.run_folder import Progress
+    from partwhole.matching.training import TrainingRun
+
+# evaluations shown at the end; the rest is in evaluations.csv
+_SHOWN = 12
+
+
+def train(
+    data: DataOption = None,
+    which: SetOption = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(help=f"Choices to begin with: {', '.join(PRESETS)}; that of the set if not given."),
+    ] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with", metavar="NAME=VALUE", help="Change a choice, as in --with rotation=30; may be repeated."
+        ),
+    ] = None,
+    iterations: Annotated[int | None, typer.Option(min=1, help="One pair each; as in the preset if not given.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="For every random choice; 0 if not given.")] = None,
+    validate: Annotated[
+        bool,
+        typer.Option(
+            "--validate", help="Hold out a tenth of the parts; the weights with their lowest loss are kept too."
+        ),
+    ] = False,
+    watch_test: Annotated[
+        bool,
+        typer.Option(
+            "--watch-test", help="Measure the errors on the test pairs now and then; nothing is chosen by them."
+        ),
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="DIR", help="Folder of the run, named after data and seed if not given."
+        ),
+    ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Go on with the run in this folder, which knows its data and choices."),
+    ] = None,
+    device: Annotated[Device | None, typer.Option(help="Where to compute; cpu if not given.")] = None,
+    workers: WorkersOption = None,
+    cache: CacheOption = True,
+    list_presets: Annotated[
+        bool, typer.Option("--list-presets", help="Show the presets and every choice, and do nothing else.")
+    ] = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Train a network to match parts to wholes, without ground truth.
+
+    Writes the weights (model.safetensors), tables of losses and errors, and what TensorBoard reads into the folder of the
+    run. Interrupt it at any moment; --resume goes on, and ends with the weights of a run that never stopped.
+    """
+    voice = Voice(as_json=as_json, quiet=quiet)
+    if list_presets:
+        _list_presets(voice)
+        return
+    if resume is None:
+        order = _ordered(data, which, preset, changes, iterations, seed, validate, watch_test, device, voice)
+        folder = output or Path(f"{order.label}-seed{order.config.seed}")
+    else:
+        fixed: dict[str, Any] = {
+            "--set": which,
+            "--preset": preset,
+            "--with": changes,
+            "--iterations": iterations,
+            "--seed": seed,
+        }
+        fixed |= {"--validate": validate or None, "--watch-test": watch_test or None, "--output": output}
+        misplaced = [option for option, value in fixed.items() if value is not None]
+        if misplaced:
+            raise ValueError(
+                f"{misplaced[0]} can't be changed in a run that goes on; leave it out, or begin another run"
+            )
+        folder, order = resume, Order.read(resume).moved(data, device)
+    _run(order, folder, voice, resume=resume is not None, workers=workers, cache=cache)
+
+
+def _ordered(
+    data: Path | None,
+    which: SetName | None,
+    preset: str | None,
+    changes: list[str] | None,
+    iterations: int | None,
+    seed: int | None,
+    validate: bool,
+    watch_test: bool,
+    device: Device | None,
+    voice: Voice,
+) -> Order:
+    chosen = set_of(data, which, note=voice.note)
+    name = preset or (chosen if chosen in PRESETS else None)
+    return Order(
+        data=None if data is None or chosen == "bodies" else str(data.resolve()),
+        set=chosen,
+        preset=name,
+        config=chosen_config(name, changes or (), iterations=iterations, seed=seed),
+        validate=validate,
+        watch_test=watch_test,
+        device=device or "cpu",
+    )
+
+
+def _run(order: Order, folder: Path, voice: Voice, *, resume: bool, workers: int | None, cache: bool) -> None:
+    """Train as ordered, and say what came out or how to go on."""
+    ready(order.device)
+    from partwhole.matching.run_folder import MODEL, STATE
+
+    again = command_line("train", "--resume", folder)
+    if not resume and (folder / STATE).exists():
+        raise ValueError(f"there is a run in {folder} already; go on with it ({again}), or choose another --output")
+    if resume and (folder / MODEL).exists():
+        voice.say(f"the run in {folder} is complete: {folder / MODEL}")
+        voice.finish({"folder": folder, **order.to_json(), "complete": True, "files": {"model": folder / MODEL}})
+        return
+    sources = _Sources.of(order, voice)
+    if order.device == "cpu" and _has_gpu():
+        voice.note("there is a GPU here, on which training is many times faster: --device cuda")
+    order.write(output_folder(folder))
+    options = {"device": order.device, "cache": chosen_cache(cache), "workers": workers}
+    try:
+        with stages(voice) as report:
+            run = _trained(order, sources, folder, voice, report, resume=resume, options=options)
+    except KeyboardInterrupt:
+        voice.note(f"go on with: {again}")
+        voice.finish({"folder": folder, **order.to_json(), "complete": False, "resume": again, "notes": voice.notes})
+        raise
+    _tell(order, folder, run, voice)
+
+
+@dataclass(frozen=True)
+class _Sources:
+    """The pairs that are trained on, and those that are looked at on the way, not read yet."""
+
+    train: Pairs
+    validation: Pairs | None
+    watched: Pairs | None
+
+    @classmethod
+    def of(cls, order: Order, voice: Voice) -> _Sources:
+        data = None if order.data is None else Path(order.data)
+        pairs = pairs_from(data, order.set, "train", note=voice.note)
+        watched = pairs_from(data, order.set, "test") if order.watch_test else None
+        if watched is not None and watched.keys == pairs.keys:
+            voice.note("the pairs that are watched are those that are trained on")
+        kept, validation = held_out(pairs, seed=order.config.seed) if order.validate else (pairs, None)
+        return cls(kept, validation, watched)
+
+
+def _trained(
+    order: Order,
+    sources: _Sources,
+    folder: Path,
+    voice: Voice,
+    report: Stages,
+    *,
+    resume: bool,
+    options: dict[str, Any],
+) -> TrainingRun:
+    from partwhole.matching.examination import Examination
+    from partwhole.matching.preparation import prepared
+    from partwhole.matching.training import train
+
+    watch = {}
+    if sources.watched is not None:
+        # first of all: without ground truth it fails at once, and not after an hour of eigenfunctions
+        name = sources.watched.name
+        held = with_truth(read_pairs(sources.watched, voice, report), name, voice)
+        watch["test"] = Examination(held, order.config, name=name, progress=report, **options)
+
+    def stock_of(pairs: Pairs) -> Stock:
+        return prepared(read_pairs(pairs, voice, report), order.config, progress=report, **options)
+
+    stock = stock_of(sources.train)
+    validation = None if sources.validation is None else stock_of(sources.validation)
+    for note in stock.notes:
+        voice.note(note)
+    with _stop_between_iterations() as stop:
+
+        def heartbeat(state: Progress) -> None:
+            report.detail("training", f"loss {sum(state.losses[-1]):.4g}")
+            stop()
+
+        knobs: dict[str, Any] = {"folder": folder, "resume": resume, "progress": report, "heartbeat": heartbeat}
+        return train(stock, order.config, validation=validation, watch=watch, **knobs, **options)
+
+
+def _has_gpu() -> bool:
+    import torch
+
+    return bool(torch.cuda.is_available())
+
+
+@contextmanager
+def _stop_between_iterations() -> Iterator[Any]:
+    """A function that raises KeyboardInterrupt if there was a Ctrl-C since; the second one interrupts at once."""
+    asked = False
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+        print("stopping after this iteration; once more to stop at once", file=sys.stderr)
+
+    def stop() -> None:
+        if asked:
+            raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGINT, ask)
+    except ValueError:  # not the main thread, which alone may do this
+        yield stop
+        return
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _tell(order: Order, folder: Path, run: TrainingRun, voice: Voice) -> None:
+    from partwhole.matching.run_folder import MODEL, SHOWN, VALIDATED
+
+    errors = [found for found in run.evaluations if found["data"] != "validation"]
+    if errors:
+        rows = [(str(found["iteration"]), *(f"{found[name]:.2f}" for name in SHOWN)) for found in errors[-_SHOWN:]]
+        voice.table(
+            rows, head=("iteration", *SHOWN), title="errors × 100 on the watched pairs; nothing was chosen by them"
+        )
+    n, losses = len(run.losses), run.losses.sum(axis=1)
+    each = f", {1000 * run.seconds / n:.3g} ms each" if run.seconds else ""
+    few = max(1, n // 10)
+    ends = {"first": float(losses[:few].mean()), "last": float(losses[-few:].mean())}
+    voice.say(f"{n} iterations in {run.seconds:.1f} s{each}")
+    voice.say(f"mean loss: {ends['first']:.4g} in the first tenth of them, {ends['last']:.4g} in the last")
+    files = {"model": folder / MODEL}
+    if run.validated is not None:
+        files["validated"] = folder / VALIDATED
+    for file in files.values():
+        voice.say(f"wrote {file}")
+    evaluate = command_line(
+        "evaluate", *(["--data", order.data] if order.data else []), "--set", order.set, "--model", folder
+    )
+    voice.say(f"evaluate it with: {evaluate}")
+    voice.finish(
+        {
+            "folder": folder,
+            **order.to_json(),
+            "complete": True,
+            "iterations": n,
+            "seconds": run.seconds,
+            "terms": run.terms,
+            "mean_loss_of_tenth": ends,
+            "evaluations": run.evaluations,
+            "notes": voice.notes,
+            "files": files,
+        }
+    )
+
+
+def _list_presets(voice: Voice) -> None:
+    voice.say("--preset, and how it differs from the defaults")
+    for name, changed in preset_rows():
+        voice.say(f"  {name:<21} {changed}")
+    voice.say("--with, the default, and what it may be")
+    for name, default, values in choice_rows():
+        voice.say(f"  {name:<21} {default:<14} {values}")
+    voice.finish({"presets": {name: config.to_json() for name, config in PRESETS.items()}})
