@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from partwhole.datasets import FolderPairs, cut_plane, sphere
+from partwhole.mesh import Mesh
 from partwhole.mesh.io import write_mesh
 
 BALL = sphere(90, radius=2.0)
@@ -44,6 +45,22 @@ def test_every_part_with_every_whole(root: Path) -> None:
     assert [p.ground_truth for p in pairs] == [None] * 4
     assert pairs[1].name == "one → other"
     assert len(pairs[1:]) == 3
+
+
+def test_a_part_of_wholes_of_area_1_is_one_surface(tmp_path: Path) -> None:
+    for name in ("parts", "wholes"):
+        (tmp_path / name).mkdir()
+    factor = BALL.area**-0.5
+    write_mesh(CUT.part.scaled(factor), tmp_path / "parts/cap.ply")
+    egg = Mesh(BALL.vertices * [1, 1.1, 0.9], BALL.faces)
+    for name, mesh in (("ball", BALL), ("egg", egg)):
+        write_mesh(mesh.scaled(mesh.area**-0.5), tmp_path / f"wholes/{name}.ply")
+    one, two = FolderPairs(tmp_path)
+    assert one.part is two.part
+    assert (one.scale, two.scale) == (1.0, 1.0)
+    assert one.whole.area == pytest.approx(1)
+    at = one.whole.vertices[MAP]
+    np.testing.assert_allclose(one.part.vertices, at - at.mean(axis=0), atol=1e-12)
 
 
 @pytest.mark.parametrize("ending", ["npz", "csv", "vts"])

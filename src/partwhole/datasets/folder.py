@@ -19,6 +19,8 @@ from partwhole.mesh import Mesh
 from partwhole.mesh.io import FORMATS, read_mesh
 
 _MAPS = (".npz", ".csv", ".vts")
+# of the factor that gives a whole area 1
+_ROUNDING = 1e-9
 
 
 class FolderPairs(Pairs):
@@ -34,7 +36,9 @@ class FolderPairs(Pairs):
     - ``.csv`` with a first line ``part_vertex,whole_vertex``, then a line a vertex; counted from 0;
     - ``.vts``, a line for each vertex of the part, the vertex of the whole; counted from 1, as in published sets.
 
-    A pair without such a file has no ground truth. Parts and wholes are in the same units; see `Pair.of`.
+    A pair without such a file has no ground truth. Parts and wholes are in the same units; see `Pair.of`. Where a whole has
+    area 1, its parts keep their size exactly, so a part of several such wholes is the same surface in all its pairs, and
+    what is computed on it is computed once.
 
     Parameters
     ----------
@@ -59,10 +63,17 @@ class FolderPairs(Pairs):
         def unit_whole(whole: str) -> Mesh:
             return surface(wholes[whole]).to_unit_area()[0]
 
+        @cache
+        def centred(part: str) -> Mesh:
+            mesh = surface(parts[part])
+            return Mesh(mesh.vertices - mesh.vertices.mean(axis=0), mesh.faces, name=mesh.name)
+
         def load(part: str, whole: str) -> Pair:
             truth = _truth(folder / "maps", part, whole, surface(parts[part]).n_vertices, alone=n_wholes[part] == 1)
             # all pairs of a whole share one surface, and what has been computed on it
-            return replace(Pair.of(surface(parts[part]), surface(wholes[whole]), truth), whole=unit_whole(whole))
+            pair = replace(Pair.of(surface(parts[part]), surface(wholes[whole]), truth), whole=unit_whole(whole))
+            # factors that differ by rounding only would make a part another surface in each of its pairs
+            return replace(pair, part=centred(part), scale=1.0) if abs(pair.scale - 1) < _ROUNDING else pair
 
         super().__init__(keys, cache(load), name=folder.resolve().name)
 
