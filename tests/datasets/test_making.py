@@ -249,12 +249,21 @@ def test_a_mesh_that_the_recipe_does_not_suit(tmp_path: Path) -> None:
         make_set({"leaf": leaf}, tmp_path / "none", recipe="holes")
 
 
-def test_poses_in_different_units(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="a part isn't larger than its whole; are they in different units"):
-        make_set({"a": BALL, "b": BALL.scaled(0.01)}, tmp_path / "set", pairs="all")
-    # a larger person is none of that
-    made = make_set({"a": BALL.scaled(1.1), "b": BALL}, tmp_path / "two", pairs="all", recipe="pfaust-h")
-    assert errors_of_the_truth(made.pairs()) == [0.0] * 4
+def test_units_do_not_matter_and_a_part_is_one_surface_in_all_its_pairs(tmp_path: Path) -> None:
+    pairs = make_set({"ball": BALL, "egg": EGG.scaled(0.001)}, tmp_path / "set", pairs="all").pairs()
+    assert len({pair.part.content_hash for pair in pairs}) == 2
+    assert len({pair.whole.content_hash for pair in pairs}) == 2
+    assert [pair.scale for pair in pairs] == [1.0] * 4
+    scales = json.loads((tmp_path / "set/set.json").read_text())["scales"]
+    assert scales["ball"] == pytest.approx(BALL.area**-0.5)
+    assert scales["egg"] == pytest.approx(1000 * EGG.area**-0.5)
+
+
+def test_a_mesh_without_area_is_left_out(tmp_path: Path) -> None:
+    line = Mesh([[0, 0, 0], [1, 0, 0], [2, 0, 0]], [[0, 1, 2]])
+    made = make_set({"ball": BALL, "line": line}, tmp_path / "set")
+    assert made.skipped.keys() == {"line"}
+    assert "area 0" in made.skipped["line"]
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", ".a", " a", "a\\b"])

@@ -164,10 +164,10 @@ def _readme(title: str, said: Mapping[str, Any]) -> str:
         f"- Made by partwhole {said['versions']['partwhole']} (NumPy {said['versions']['numpy']}) from {said['from']}.",
         f"- Recipe {settings['recipe']}, {settings['parts']} part(s) a mesh, pairs: {settings['pairs']}, "
         f"seed {settings['seed']}.",
-        "- wholes/ holds the meshes, parts/ what was cut from them, in the same units and place, maps/ for each pair "
+        "- wholes/ holds the meshes, scaled to area 1, parts/ what was cut from them, where it was, maps/ for each pair "
         "`vertex_map`, the vertex of the whole for each vertex of the part, pairs.csv the pairs. set.json says all this "
         "to machines, and what each part keeps of the area.",
-        *["- The wholes are copies: what their licence says holds for this folder too."]
+        *["- The wholes are copies, but for their scale: what their licence says holds for this folder too."]
         * (settings["source"]["kind"] != "bodies"),
         "",
         "```python",

@@ -17,7 +17,6 @@ from partwhole.datasets.cutting import Recipe, random_cuts
 from partwhole.datasets.folder import FolderPairs, surface_files
 from partwhole.datasets.generated import BodyPoses
 from partwhole.datasets.made_folder import MadeFolder
-from partwhole.datasets.pairs import Pair
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import read_mesh
 
@@ -68,7 +67,8 @@ def make_set(
     """Cut parts from meshes and write both, with the exact ground truth, into a folder that `FolderPairs` reads.
 
     A part keeps vertices and faces of its mesh, so its ground truth is known. Meshes with the same faces are poses of one
-    body: vertex i is the same point in each, and the ground truth of a part holds for all of them.
+    body: vertex i is the same point in each, and the ground truth of a part holds for all of them. Every mesh is scaled to
+    area 1 and centred, as in `Pair`, before parts are cut from it; set.json says the factors.
 
     A run that was interrupted goes on where it was, when it is called again with the same arguments. No file that is
     there is overwritten. Parts depend on the seed and on the name of their mesh only: meshes that are added later, with
@@ -119,7 +119,7 @@ def make_set(
     if not folder.was_complete:
         folder.list_pairs(planned)
     for name in wholes:
-        run.cut_parts(name, wholes, partners[name], recipe, seed)
+        run.cut_parts(name, partners[name], recipe, seed)
     if not run.area_shares:
         raise ValueError(f"no part was made: {_first(run.skipped)} ({len(run.skipped)} left out)")
     return _finished(run, [pair for pair in planned if pair[0] in run.area_shares])
@@ -136,14 +136,6 @@ class _Meshes:
     is_decided: bool  # by their names and the identity alone
 
 
-@dataclass(frozen=True)
-class _Whole:
-    """What has to be known of a whole to plan the pairs."""
-
-    connectivity: str
-    area: float
-
-
 @dataclass
 class _Run:
     """The state of one call: what was written, kept and left out so far."""
@@ -156,6 +148,7 @@ class _Run:
     n_kept: int = 0
     n_steps: int = 0
     area_shares: dict[str, float] = field(default_factory=dict)
+    scales: dict[str, float] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
 
@@ -173,8 +166,8 @@ class _Run:
         if self.progress is not None:
             self.progress(self.n_steps, len(self.meshes.names) * (1 + self.n_parts))
 
-    def collect_wholes(self) -> dict[str, _Whole]:
-        """Every mesh that can be read, copied into wholes/."""
+    def collect_wholes(self) -> dict[str, str]:
+        """Every mesh that can be read, of area 1, written into wholes/; by name, what tells its connectivity."""
         found = {}
         for name in self.meshes.names:
             path = self.folder.whole(name)
@@ -182,7 +175,8 @@ class _Run:
                 mesh = read_mesh(path, name=name)
             else:
                 try:
-                    mesh, note = self.meshes.read(name)
+                    given, note = self.meshes.read(name)
+                    mesh, self.scales[name] = given.to_unit_area()
                 except (ValueError, OSError) as error:
                     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
                     self.leave_out(self.meshes.names[name], reason)
@@ -191,13 +185,13 @@ class _Run:
                 if note:
                     self.notes[self.meshes.names[name]] = note
                 self.folder.put_mesh(path, mesh)
-            found[name] = _Whole(_connectivity(mesh), mesh.area)
+            found[name] = _connectivity(mesh)
             self.step()
         if not found:
             raise ValueError(f"none of the meshes can be used: {_first(self.skipped)} ({len(self.skipped)} such)")
         return found
 
-    def cut_parts(self, name: str, wholes: dict[str, _Whole], partners: list[str], recipe: Recipe, seed: int) -> None:
+    def cut_parts(self, name: str, partners: list[str], recipe: Recipe, seed: int) -> None:
         """The parts of one mesh, and where they lie on each of its partners."""
         mesh = None
         for number, part in enumerate(self.parts_of(name)):
@@ -206,7 +200,7 @@ class _Run:
                 continue
             path, maps = self.folder.part(part), [self.folder.map(part, whole) for whole in partners]
             if path.exists() and all(map_path.exists() for map_path in maps):
-                self.area_shares[part] = read_mesh(path).area / wholes[name].area
+                self.area_shares[part] = read_mesh(path).area
                 self.n_kept += 1
                 continue
             if mesh is None:
@@ -216,9 +210,6 @@ class _Run:
             except ValueError as error:
                 self.leave_out(part, str(error))
                 continue
-            for whole in partners:
-                if cut.part.area > wholes[whole].area:  # sizes of other poses are seldom worth the reading
-                    Pair.of(cut.part, read_mesh(self.folder.whole(whole), name=whole))
             if path.exists():  # seen to be this part, before maps of it are written
                 self.folder.put_mesh(path, cut.part)
             for map_path in maps:
@@ -232,6 +223,7 @@ def _finished(run: _Run, pairs: list[tuple[str, str]]) -> MadeSet:
     facts = {
         "counts": {"parts": len(run.area_shares), "wholes": n_wholes, "pairs": len(pairs)},
         "area_shares": {part: round(share, 6) for part, share in run.area_shares.items()},
+        **({} if run.meshes.is_decided else {"scales": run.scales}),
         "skipped": run.skipped,
         "notes": run.notes,
     }
@@ -300,14 +292,14 @@ def _check_map_names(pairs: Iterable[tuple[str, str]]) -> None:
             raise ValueError(f"the names of the meshes make {name!r} the map of {count} pairs; rename one")
 
 
-def _partners(wholes: Mapping[str, _Whole], pairs: Matched) -> dict[str, list[str]]:
+def _partners(wholes: Mapping[str, str], pairs: Matched) -> dict[str, list[str]]:
     """For each mesh the wholes that its parts are matched to."""
     if pairs == "own":
         return {name: [name] for name in wholes}
     poses = defaultdict(list)
-    for name, whole in wholes.items():
-        poses[whole.connectivity].append(name)
-    partners = {name: poses[whole.connectivity] for name, whole in wholes.items()}
+    for name, connectivity in wholes.items():
+        poses[connectivity].append(name)
+    partners = {name: poses[connectivity] for name, connectivity in wholes.items()}
     if pairs == "all":
         return partners
     if all(len(names) == 1 for names in poses.values()):
