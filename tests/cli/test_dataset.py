@@ -68,7 +68,7 @@ def test_from_a_folder(scans: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
 
 def test_json_and_pairs_of_poses(scans: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     summary = run_json(capsys, "--from", scans, "--recipe", "cuts", "--pairs", "all", "--seed", 4, "-o", "out")
-    assert (summary["parts_made"], summary["wholes"], summary["n_pairs"], summary["parts_kept"]) == (3, 3, 5, 0)
+    assert (summary["n_parts"], summary["n_wholes"], summary["n_pairs"], summary["n_kept"]) == (3, 3, 5, 0)
     assert (summary["recipe"], summary["pairs"], summary["seed"], summary["parts"]) == ("cuts", "all", 4, 1)
     assert summary["files"]["folder"] == "out"
     share = summary["area_share"]
@@ -162,7 +162,7 @@ def test_a_killed_run_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     run.wait()
     assert 3 <= len(list(parts.iterdir())) < 48
     summary = run_json(capsys, *knobs)
-    assert 3 <= summary["parts_kept"] < summary["parts_made"] == 48
+    assert 3 <= summary["n_kept"] < summary["n_parts"] == 48
     assert len(FolderPairs(tmp_path / "out")) == 48
 
 

@@ -133,9 +133,9 @@ def _made(voice: Voice, meshes: Path | Mapping, folder: Path, knobs: dict[str, A
         voice.say(f"left out: {len(made.skipped)}")
     voice.say(f"wrote {made.folder}")
     return {
-        "parts_made": made.n_parts,
-        "parts_kept": made.n_kept,
-        "wholes": made.n_wholes,
+        "n_parts": made.n_parts,
+        "n_kept": made.n_kept,
+        "n_wholes": made.n_wholes,
         "n_pairs": made.n_pairs,
         "area_share": {"mean": mean, "least": least, "most": most},
         "skipped": {name: _in_options(reason) for name, reason in made.skipped.items()},
