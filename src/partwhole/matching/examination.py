@@ -56,7 +56,13 @@ class Examination:
         options: dict[str, Any] = {"device": device, "cache": cache, "workers": workers, "progress": progress}
         self.stock = prepared(self.pairs, config, for_loss=False, **options)
         wholes = self.stock.meshes[1]
-        self.distances = [distances_of(mesh, method=method, device=device).cpu().numpy() for mesh in wholes]
+        self.distances = []
+        for done, mesh in enumerate(wholes):
+            if progress is not None:
+                progress("distances", done, len(wholes))
+            self.distances.append(distances_of(mesh, method=method, device=device).cpu().numpy())
+        if progress is not None:
+            progress("distances", len(wholes), len(wholes))
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -99,6 +105,8 @@ class Examination:
                 area = pair.whole.area
                 errors = geodesic_errors(vertex_map, pair.ground_truth, self.distances[w], area=area)
                 results.append(PairResult(pair.name, errors))
+        if progress is not None:
+            progress("matching", len(self.pairs), len(self.pairs))
         return Evaluation(results, self.protocol(matcher, read_out, weights))
 
     def protocol(self, matcher: Matcher, read_out: ReadOut, weights: Weights) -> Protocol:
