@@ -19,6 +19,7 @@ from typer.main import get_command
 from partwhole._version import __version__
 from partwhole.cli.dataset import dataset
 from partwhole.cli.demo import demo
+from partwhole.cli.evaluate import evaluate
 from partwhole.cli.mask import mask
 from partwhole.cli.reproduce import reproduce
 from partwhole.cli.train import train
@@ -39,6 +40,9 @@ app.command(
     epilog="Example: partwhole train --data scans --output run --validate · "
     "partwhole train --data DIR --set pfaust-h --device cuda --with rotation=30 · partwhole train --resume run"
 )(train)
+app.command(
+    epilog="Example: partwhole evaluate --data DIR --set pfaust-h --model run0 --model run1 --read-out both --output errors"
+)(evaluate)
 app.add_typer(dataset, name="dataset")
 app.add_typer(reproduce, name="reproduce")
 

@@ -1,0 +1,227 @@
+"""`partwhole evaluate`: how far off the maps of trained networks are, by a stated protocol."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from partwhole.cli.learning import (
+    CacheOption,
+    DeviceOption,
+    Stages,
+    WorkersOption,
+    chosen_cache,
+    read_pairs,
+    ready,
+    stages,
+    with_truth,
+)
+from partwhole.cli.models import ModelsOption, load_models
+from partwhole.cli.options import JsonOption, Method, OutputOption, QuietOption
+from partwhole.cli.pair_sources import PUBLISHED_AS, DataOption, SetName, SetOption, Split, pairs_from, set_of
+from partwhole.cli.voice import Voice, output_folder, to_json, write_text
+from partwhole.datasets.pairs import Pairs
+from partwhole.evaluation import Evaluation, Table, error_table, pck_plot, published_rows
+
+if TYPE_CHECKING:
+    from partwhole.matching.matcher import Matcher
+    from partwhole.matching.soft_maps import ReadOut
+
+
+def evaluate(
+    models: ModelsOption,
+    data: DataOption = None,
+    which: SetOption = None,
+    split: Annotated[Split, typer.Option(help="Which pairs of the set.")] = "test",
+    read_out: Annotated[
+        Literal["spectral", "features", "both"],
+        typer.Option(help="How maps are read: the nearest features, or these smoothed through eigenfunctions."),
+    ] = "spectral",
+    distances: Annotated[
+        Method, typer.Option(help="How errors are measured: fast marching, along edges, or exactly (slow).")
+    ] = "fast_marching",
+    rounded: Annotated[
+        bool, typer.Option("--rounded", help="Compare with the nearest vertex where the truth lies inside a triangle.")
+    ] = False,
+    average: Annotated[
+        bool, typer.Option("--average", help="One row for all models: mean ± deviation of runs that differ in seeds.")
+    ] = False,
+    published: Annotated[
+        bool, typer.Option("--published/--no-published", help="Show published errors beside, where there are any.")
+    ] = True,
+    output: OutputOption = None,
+    device: DeviceOption = "cpu",
+    workers: WorkersOption = None,
+    cache: CacheOption = True,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Measure the errors of trained models on pairs with ground truth.
+
+    Prints a table that names its protocol, one row a model. With --output, writes it as text, Markdown and LaTeX, a table of
+    pairs for each model, and the curves of correct matches (PCK).
+    """
+    voice = Voice(as_json=as_json, quiet=quiet)
+    ready(device)
+    matchers = load_models(models, device)
+    if average:
+        _check_same_choices(matchers)
+    chosen = set_of(data, which, note=voice.note)
+    pairs = pairs_from(data, chosen, split, note=voice.note)
+    options: dict[str, Any] = {"device": device, "cache": chosen_cache(cache), "workers": workers}
+    read_outs: list[ReadOut] = ["spectral", "features"] if read_out == "both" else [read_out]
+    with stages(voice) as report:
+        found = _measured(matchers, pairs, read_outs, voice, report, method=distances, rounded=rounded, options=options)
+    beside = _published(chosen, split, voice) if published else {}
+    rows: dict[str, Any] = {row.label: row.evaluation for row in found}
+    table = error_table(
+        (_averaged(found, read_outs) if average else rows) | beside,
+        title=f"{pairs.name}, {len(found[0].evaluation.pairs)} pairs",
+    )
+    voice.table(table.rows, head=table.header, title=table.title)
+    for note in table.notes:
+        voice.say(note)
+    for row in found:
+        worst = row.evaluation.worst_pair
+        voice.say(f"worst pair of {row.label}: {worst.name}, {100 * worst.mean:.1f}")
+    summary: dict[str, Any] = {
+        "data": None if data is None else str(data),
+        "set": chosen,
+        "split": split,
+        "pairs": len(found[0].evaluation.pairs),
+        "rows": [row.to_json() for row in found],
+        "published": beside,
+        "table": {"header": table.header, "rows": table.rows, "notes": table.notes},
+        "notes": voice.notes,
+        "files": {},
+    }
+    if output is not None:
+        summary["files"] = _written(output_folder(output), found, table, summary)
+        for file in summary["files"].values():
+            voice.say(f"wrote {file}")
+    voice.finish(summary)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """What one model is worth, read in one way."""
+
+    label: str
+    read_out: str
+    evaluation: Evaluation
+    card: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        worst = self.evaluation.worst_pair
+        return {
+            "label": self.label,
+            "read_out": self.read_out,
+            "protocol": self.evaluation.protocol.statement,
+            "measures": self.evaluation.measures(),
+            "worst_pair": {"name": worst.name, "mean": 100 * worst.mean},
+            "card": dict(self.card),
+        }
+
+
+def _measured(
+    matchers: Mapping[str, Matcher],
+    pairs: Pairs,
+    read_outs: Sequence[ReadOut],
+    voice: Voice,
+    report: Stages,
+    *,
+    method: Method,
+    rounded: bool,
+    options: dict[str, Any],
+) -> list[_Row]:
+    from partwhole.matching.examination import Examination
+
+    held = with_truth(read_pairs(pairs, voice, report), pairs.name, voice)
+    kinds = {pair.ground_truth.kind for pair in held if pair.ground_truth is not None}
+    changed: dict[str, Any] = {}
+    if rounded:
+        held = [pair.rounded() for pair in held]
+        if "barycentric" in kinds:
+            changed = {"ground_truth": "barycentric, rounded"}
+        else:
+            voice.note("--rounded changes nothing: the true places are vertices")
+    examinations: dict[tuple[int, int], Examination] = {}
+    rows = []
+    for name, matcher in matchers.items():
+        size = matcher.config.eigenpairs, matcher.config.diffusion_eigenpairs
+        if size not in examinations:
+            knobs: dict[str, Any] = {"name": pairs.name, "method": method, "progress": report, **options}
+            examinations[size] = Examination(held, matcher.config, **knobs)
+        weights = matcher.card.get("weights")
+        for read_out in read_outs:
+            found = examinations[size].of(
+                matcher,
+                read_out=read_out,
+                weights=weights if weights in ("final", "validated", "best-on-test") else "final",
+                progress=report,
+            )
+            label = f"{name}, {read_out}" if len(read_outs) > 1 else name
+            evaluation = Evaluation(found.pairs, replace(found.protocol, **changed))
+            rows.append(_Row(label, read_out, evaluation, matcher.card))
+    return rows
+
+
+def _averaged(found: Sequence[_Row], read_outs: Sequence[str]) -> dict[str, list[Evaluation]]:
+    """All models in one row, for each way to read their maps."""
+    rows = {}
+    for read_out in read_outs:
+        runs = [row.evaluation for row in found if row.read_out == read_out]
+        rows[f"{len(runs)} models{f', {read_out}' * (len(read_outs) > 1)}"] = runs
+    return rows
+
+
+def _check_same_choices(matchers: Mapping[str, Matcher]) -> None:
+    """Raise ValueError unless the models differ in nothing but the seeds of their training."""
+    if len(matchers) < 2:
+        raise ValueError("--average needs several models; give --model for each run")
+    (first, of_first), *others = [
+        (name, {**m.config.to_json(), "weights": m.card.get("weights"), "seed": None}) for name, m in matchers.items()
+    ]
+    for name, of_other in others:
+        different = [choice for choice, value in of_other.items() if value != of_first[choice]]
+        if different:
+            what = different[0]
+            raise ValueError(
+                f"--average is for runs that differ in their seeds only: {first} has {what}={of_first[what]!r}, "
+                f"{name} has {what}={of_other[what]!r}"
+            )
+
+
+def _published(chosen: SetName, split: Split, voice: Voice) -> dict[str, dict[str, float]]:
+    if chosen not in PUBLISHED_AS or split == "train":
+        return {}
+    if chosen.startswith("shrec16") and split == "test":
+        voice.note(
+            "published errors are those of the contest's test shapes, and not of this split of its training shapes"
+        )
+    return published_rows(PUBLISHED_AS[chosen], refined=False)
+
+
+def _written(folder: Path, found: Sequence[_Row], table: Table, summary: dict[str, Any]) -> dict[str, Path]:
+    files = {
+        "text": folder / "table.txt",
+        "markdown": folder / "table.md",
+        "latex": folder / "table.tex",
+        "curves": folder / "pck.png",
+        "summary": folder / "summary.json",
+    }
+    write_text(files["text"], table.text() + "\n")
+    write_text(files["markdown"], table.markdown() + "\n")
+    write_text(files["latex"], table.latex() + "\n")
+    pck_plot({row.label: row.evaluation.pck() for row in found}, files["curves"], title=table.title)
+    for row in found:
+        name = re.sub(r"[^\w.-]+", "-", row.label).strip("-")
+        files[f"pairs of {row.label}"] = folder / f"pairs-{name}.csv"
+        row.evaluation.write_csv(files[f"pairs of {row.label}"])
+    write_text(files["summary"], to_json({**summary, "files": files}) + "\n")
+    return files

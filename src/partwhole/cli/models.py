@@ -1,0 +1,70 @@
+"""Which model a user means: a file of weights, or the folder of a training run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from partwhole.cli.learning import Device, command_line
+
+if TYPE_CHECKING:
+    from partwhole.matching.matcher import Matcher
+
+ModelsOption = Annotated[
+    list[Path],
+    typer.Option(
+        "--model", "-m", metavar="PATH", help="Weights: a .safetensors file or the folder of a run; may be repeated."
+    ),
+]
+
+
+def model_file(path: Path) -> Path:
+    """The file of weights that a file or the folder of a run stands for."""
+    from partwhole.matching.run_folder import MODEL, STATE
+
+    if path.is_dir():
+        if (path / MODEL).is_file():
+            return path / MODEL
+        if (path / STATE).is_file():
+            raise ValueError(f"the run in {path} is not complete; go on with {command_line('train', '--resume', path)}")
+        raise ValueError(f"{path} has no {MODEL}; give the folder of a run, or a file of weights")
+    if path.name == STATE:
+        raise ValueError(f"{path} is for a run to go on with; give its folder, {path.parent}, or {MODEL} in it")
+    return path
+
+
+def load_models(paths: Sequence[Path], device: Device) -> dict[str, Matcher]:
+    """The models by name: that of their file or of their run, with the folders above where names are the same."""
+    from partwhole.matching.matcher import Matcher
+
+    files = [model_file(path) for path in paths]
+    repeated = [path for place, path in enumerate(files) if path.resolve() in {p.resolve() for p in files[:place]}]
+    if repeated:
+        raise ValueError(f"--model {repeated[0]} is given twice")
+    return {label: Matcher.load(file, device=device) for label, file in zip(_labels(files), files, strict=True)}
+
+
+def _labels(files: Sequence[Path]) -> list[str]:
+    """As few folders of each path as tell them apart; `model`, as weights in the folder of a run are called, is no name.
+
+    >>> _labels([Path("a/run1/model.safetensors"), Path("a/run2/model.safetensors"), Path("best.safetensors")])
+    ['run1', 'run2', 'best']
+    >>> _labels([Path("/a/run/model.safetensors"), Path("/b/run/validated.safetensors"), Path("/b/run/model.safetensors")])
+    ['a/run', 'run/validated', 'b/run']
+    """
+    parts = []
+    for file in files:
+        words = [*file.resolve().parent.parts[1:], file.stem]
+        parts.append(words[:-1] if file.stem == "model" and len(words) > 1 else words)
+    lengths = [2 if words[-1] == "validated" and len(words) > 1 else 1 for words in parts]
+    while True:
+        labels = ["/".join(words[-n:]) for words, n in zip(parts, lengths, strict=True)]
+        again = [
+            n < len(words) and labels.count(label) > 1 for label, words, n in zip(labels, parts, lengths, strict=True)
+        ]
+        if not any(again):
+            return labels
+        lengths = [n + more for n, more in zip(lengths, again, strict=True)]
