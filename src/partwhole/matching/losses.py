@@ -25,7 +25,7 @@ def distortion(
     """Σ_ij W_ij ((P D_whole Pᵀ)_ij − (D_part)_ij)², for symmetric W and D.
 
     Its gradient is written out: with G = W ∘ (P D Pᵀ − D_part) it is ∂/∂P = 4 G (P D), one product beside the two of the
-    value, where automatic differentiation takes five in all.
+    value, where automatic differentiation takes five in all. With D_whole in half precision, on a GPU, so are the products.
 
     Examples
     --------
@@ -39,17 +39,33 @@ def distortion(
 class _Distortion(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, P: Tensor, D_part: Tensor, D_whole: Tensor, W: Tensor) -> Tensor:
+        if D_whole.dtype == torch.float16:
+            return _half_forward(ctx, P, D_part, D_whole, W)
         PD = P @ D_whole
         R = torch.addmm(D_part, PD, P.T, beta=-1)
         G = W * R
-        ctx.save_for_backward(G, PD)
+        ctx.save_for_backward(G, PD, None)
         return torch.dot(G.flatten(), R.flatten())
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
-        G, PD = ctx.saved_tensors
-        return G @ PD * (4 * gradient), None, None, None
+        G, PD, unit = ctx.saved_tensors
+        if unit is None:
+            return G @ PD * (4 * gradient), None, None, None
+        return torch.mm(G, PD, out_dtype=torch.float32) * (4 * gradient * unit), None, None, None
+
+
+def _half_forward(ctx: Any, P: Tensor, D_part: Tensor, D_whole: Tensor, W: Tensor) -> Tensor:
+    """The same with factors in half precision: 11 bits like TF32, but half the memory and twice the speed."""
+    half = P.half()
+    PD = half @ D_whole
+    R = torch.mm(PD, half.T, out_dtype=torch.float32) - D_part
+    G = W * R
+    # products of two vertex areas are below what half precision can hold
+    unit = W.amax()
+    ctx.save_for_backward((G / unit).half(), PD, unit)
+    return torch.dot(G.flatten(), R.flatten())
 
 
 class Loss:

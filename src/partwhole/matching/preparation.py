@@ -134,7 +134,9 @@ def _whole_with_loss(whole: Surface, mesh: Mesh, config: TrainingConfig, device:
             "piece: use mesh.largest_component()"
         )
     D = distances_of(mesh, method=config.distances, device=device)
-    return whole.with_loss(D if config.low_pass is None else low_passed(D, whole, config.low_pass))
+    if config.low_pass is not None:
+        D = low_passed(D, whole, config.low_pass)
+    return whole.with_loss(D.half() if config.precision == "float16" and device == "cuda" else D)
 
 
 def low_passed(D: Float[Tensor, "n n"], whole: Surface, k: int) -> Float[Tensor, "n n"]:

@@ -317,7 +317,7 @@ def reproducibly(config: TrainingConfig, device: str) -> Iterator[None]:
     before = torch.get_float32_matmul_precision()
     devices = [torch.cuda.current_device()] if device == "cuda" else []
     with torch.random.fork_rng(devices):
-        torch.set_float32_matmul_precision("high" if config.precision == "tf32" and device == "cuda" else "highest")
+        torch.set_float32_matmul_precision("highest" if config.precision == "float32" or device == "cpu" else "high")
         try:
             yield
         finally:

@@ -34,7 +34,7 @@ class Buffers:
     whole: Surface
 
     @classmethod
-    def of_size(cls, m: int, n: int, like: Surface) -> Buffers:
+    def of_size(cls, m: int, n: int, like: Surface, precision: torch.dtype) -> Buffers:
         size = max(m, n)
         options = {"device": like.points.device, "dtype": torch.float32}
 
@@ -52,7 +52,7 @@ class Buffers:
             basis=zeros(2, 3, size, d),
         )
         part = _one(both, 0, m, distances=zeros(m, m), weights=zeros(m, m))
-        whole = _one(both, 1, n, distances=zeros(n, n), absent=zeros(n))
+        whole = _one(both, 1, n, distances=zeros(n, n).to(precision), absent=zeros(n))
         return cls(both, part, whole)
 
     def load(self, part: Surface, whole: Surface) -> None:
@@ -100,7 +100,7 @@ def captured_steps(
         example.setdefault((part_sizes[p], whole_sizes[w]), (p, w))
 
     def record(size: tuple[int, int]) -> tuple[Buffers, torch.cuda.CUDAGraph, Tensor]:
-        buffers = Buffers.of_size(*size, stock.parts[0])
+        buffers = Buffers.of_size(*size, stock.parts[0], stock.wholes[0].distances.dtype)
         p, w = example[size]
         buffers.load(stock.parts[p], stock.wholes[w])
 
