@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import platform
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from partwhole._version import __version__
@@ -20,8 +22,8 @@ FORMAT = "partwhole 1"
 def write_tensors(path: str | Path, tensors: Mapping[str, Tensor], card: Mapping[str, Any]) -> None:
     """Tensors and their card in one file, which appears whole or not at all."""
     save, _, _ = _safetensors()
-    metadata = {"format": FORMAT, "card": json.dumps(card)}
     held = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    metadata = {"format": FORMAT, "card": json.dumps(card), "checksum": _checksum(held)}
     with atomic_write(path) as file:
         file.write(save(held, metadata))
 
@@ -35,7 +37,8 @@ def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
         with load_header(path) as file:
             metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, no mapping
+            # copies: what is read is a view of the file, which may be replaced
+            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118, no mapping
     except (Damaged, OSError, ValueError) as fault:
         raise ValueError(f"{path} is damaged or no safetensors file ({fault}); copy it again") from None
     if metadata.get("format") != FORMAT:
@@ -43,11 +46,22 @@ def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             f"{path} says format {metadata.get('format')!r}, this version reads {FORMAT!r}; train again, or use the version "
             "that wrote it"
         )
+    if metadata.get("checksum", "") not in ("", _checksum(tensors)):
+        raise ValueError(f"{path} is damaged: its tensors are not those that were written; copy it again")
     try:
         card = json.loads(metadata["card"])
     except (KeyError, ValueError):
         raise ValueError(f"{path} has no readable card; copy it again") from None
     return tensors, card
+
+
+def _checksum(tensors: Mapping[str, Tensor]) -> str:
+    """Safetensors has none of its own: a flipped bit would be another weight."""
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        digest.update(name.encode())
+        digest.update(tensors[name].reshape(-1).view(torch.uint8).numpy())
+    return digest.hexdigest()
 
 
 def versions() -> dict[str, str]:

@@ -78,14 +78,19 @@ class Matcher:
         tensors, card = read_tensors(path)
         if not isinstance(card, dict) or "config" not in card:
             raise ValueError(f"{path} holds no model; give a file that Matcher.save or `partwhole train` wrote")
-        config = TrainingConfig.from_json(card.pop("config"))
-        network = new_network(config)
         try:
-            network.load_state_dict(tensors)
+            config = TrainingConfig.from_json(card.pop("config"))
+            # weights that are about to be replaced need neither memory nor random numbers
+            with torch.device("meta"):
+                network = new_network(config)
+        except (TypeError, ValueError) as fault:
+            raise ValueError(f"{path}: its card can't be read ({fault}); was it written by another version?") from None
+        try:
+            network.load_state_dict(tensors, assign=True)
         except RuntimeError as fault:
             reason = " ".join(str(fault).split())
             raise ValueError(f"{path}: the weights don't fit the network of their card ({reason[:300]})") from None
-        return cls(network.to(device), config, card)
+        return cls(network.to(device, torch.float32), config, card)
 
     def save(self, path: str | Path) -> None:
         """Weights, choices and card in one safetensors file."""
