@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import FrozenInstanceError, fields
+
+import pytest
+
+from partwhole.matching import PRESETS, TrainingConfig, preset
+
+# without the checks of annotations, to reach our own
+unchecked = TrainingConfig.__post_init__
+
+
+def bad(**changes: object) -> TrainingConfig:
+    """A config that was never checked."""
+    made = object.__new__(TrainingConfig)
+    for field in fields(TrainingConfig):
+        object.__setattr__(made, field.name, changes.get(field.name, field.default))
+    return made
+
+
+def test_the_papers_choices() -> None:
+    paper = preset("pfaust-h")
+    assert paper == TrainingConfig()
+    assert (paper.width, paper.blocks, paper.features, paper.diffusion_eigenpairs, paper.dropout) == (
+        128,
+        4,
+        256,
+        128,
+        0.5,
+    )
+    assert (paper.temperature, paper.distortion_weight, paper.orthogonality_weight) == (0.01, 1e3, 1.0)
+    assert (paper.iterations, paper.learning_rate, paper.final_learning_rate, paper.cosine_epochs) == (
+        20_000,
+        1e-3,
+        1e-4,
+        300,
+    )
+    assert (paper.rotation, paper.noise, paper.noise_limit, paper.scaling) == (90.0, 0.01, 0.05, (0.9, 1.1))
+    assert (paper.criterion, paper.mask, paper.inputs, paper.gradient_norm) == ("wormhole", "soft", "xyz", 1.0)
+    assert preset("pfaust-m").distortion_weight == 5e3
+    assert preset("shrec16-holes").temperature == 0.07
+    assert preset("shrec16-cuts").temperature == 0.01
+
+
+def test_presets_can_not_be_changed() -> None:
+    with pytest.raises(TypeError):
+        PRESETS["pfaust-h"] = TrainingConfig()  # type: ignore[index]
+    with pytest.raises(FrozenInstanceError):
+        PRESETS["pfaust-h"].width = 3  # type: ignore[misc]
+
+
+def test_unknown_presets() -> None:
+    with pytest.raises(ValueError, match=r"no preset 'pfaust'; did you mean 'pfaust-.'\? there are pfaust-m, pfaust-h"):
+        preset("pfaust")
+    with pytest.raises(ValueError, match="no preset 'zzz'; there are pfaust-m"):
+        preset("zzz")
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_through_json_and_back(name) -> None:
+    config = PRESETS[name].with_changes(low_pass=30, scaling=(0.5, 2.0), seed=7)
+    assert TrainingConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
+
+
+def test_choices_are_changed_by_name() -> None:
+    assert TrainingConfig().with_changes(width=3, seed=4) == TrainingConfig(width=3, seed=4)
+    with pytest.raises(ValueError, match=r"no choice 'temprature' in a training run; did you mean 'temperature'\?"):
+        TrainingConfig().with_changes(temprature=1.0)
+    with pytest.raises(ValueError, match="no choice 'qqqq' in a training run; there are inputs, width"):
+        TrainingConfig().with_changes(qqqq=1.0)
+
+
+def test_as_many_eigenpairs_as_anything_needs() -> None:
+    assert TrainingConfig().eigenpairs == 200
+    assert TrainingConfig(map_eigenpairs=50).eigenpairs == 128
+    assert TrainingConfig(map_eigenpairs=50, low_pass=140).eigenpairs == 140
+
+
+@pytest.mark.parametrize("name", ["inputs", "criterion", "mask", "vertical", "precision", "distances"])
+def test_unknown_words(name) -> None:
+    with pytest.raises(ValueError, match=rf"^{name} must be one of '.*', got 'nonsense'"):
+        unchecked(bad(**{name: "nonsense"}))
+
+
+@pytest.mark.parametrize(
+    "name", ["width", "blocks", "features", "diffusion_eigenpairs", "map_eigenpairs", "iterations", "evaluate_every"]
+)
+def test_counts_are_at_least_one(name) -> None:
+    with pytest.raises(ValueError, match=f"{name}=0 must be at least 1"):
+        TrainingConfig(**{name: 0})
+
+
+@pytest.mark.parametrize("name", ["temperature", "learning_rate", "final_learning_rate", "gradient_norm"])
+@pytest.mark.parametrize("value", [0.0, -1.0, float("nan")])
+def test_positive_numbers(name, value) -> None:
+    with pytest.raises(ValueError, match=f"{name}=.* must be positive"):
+        TrainingConfig(**{name: value})
+
+
+@pytest.mark.parametrize(
+    "name", ["dropout", "distortion_weight", "orthogonality_weight", "rotation", "noise", "noise_limit"]
+)
+def test_numbers_that_are_not_negative(name) -> None:
+    assert getattr(TrainingConfig(**{name: 0.0}), name) == 0
+    for value in (-0.5, float("nan")):
+        with pytest.raises(ValueError, match=f"{name}=.* must not be negative"):
+            TrainingConfig(**{name: value})
+
+
+def test_a_seed_is_not_negative() -> None:
+    with pytest.raises(ValueError, match="seed=-1 must not be negative"):
+        TrainingConfig(seed=-1)
+
+
+def test_other_bad_choices() -> None:
+    with pytest.raises(ValueError, match=r"dropout=1\.0 must be below 1"):
+        TrainingConfig(dropout=1.0)
+    for scaling in ((0.0, 1.0), (1.1, 0.9), (float("nan"), 1.0)):
+        with pytest.raises(ValueError, match=r"scaling=\(.*\) must be a range of two positive factors"):
+            TrainingConfig(scaling=scaling)
+    with pytest.raises(ValueError, match="must be a range of two positive factors"):
+        unchecked(bad(scaling=(1.0,)))
+    for name in ("low_pass", "cosine_epochs"):
+        with pytest.raises(ValueError, match=f"{name}=0 must be at least 1, or None"):
+            TrainingConfig(**{name: 0})
+
+
+def test_presets_do_without_torch() -> None:
+    script = "import sys, partwhole.matching as m; m.preset('pfaust-h'); sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script]).returncode == 0
