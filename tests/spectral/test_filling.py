@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import partwhole.spectral.filling as filling
+from partwhole.datasets import plane, sphere
+from partwhole.mesh import Mesh
+from partwhole.spectral import cached_eigenpairs, eigenpairs
+from partwhole.spectral.filling import fill_cache
+from partwhole.store.cache import Cache
+
+MESHES = [sphere(60 + 10 * number, seed=number) for number in range(6)]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_everything_is_there_afterwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int) -> None:
+    cache, told = Cache(tmp_path), []
+    fill_cache(MESHES, 12, cache, workers=workers, progress=lambda *done: told.append(done))
+    assert told == [(number, 6) for number in range(7)]
+    monkeypatch.setattr("partwhole.spectral.cached.eigenpairs", None)
+    for mesh in MESHES:
+        found, expected = cached_eigenpairs(mesh, 12, cache), eigenpairs(mesh, 12)
+        np.testing.assert_allclose(found.values, expected.values, atol=1e-8)
+        np.testing.assert_array_equal(found.mass, expected.mass)
+
+
+def test_what_is_there_is_not_computed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache, told = Cache(tmp_path), []
+    fill_cache(MESHES[:4], 12, cache, workers=1)
+    monkeypatch.setattr(filling, "_start", None)
+    fill_cache(MESHES, 12, cache, workers=8, progress=lambda *done: told.append(done))
+    # two are missing, not worth a process
+    assert told == [(4, 6), (5, 6), (6, 6)]
+
+
+def test_small_meshes_have_fewer_eigenpairs(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    fill_cache([plane(9)], 200, cache)
+    assert len(cached_eigenpairs(plane(9), 9, cache)) == 9
+
+
+def test_nothing_to_do(tmp_path: Path) -> None:
+    fill_cache([], 10, Cache(tmp_path))
+    assert not list(tmp_path.iterdir())
+
+
+def flat(number: int) -> Mesh:
+    return Mesh([[0, 0, 0], [1, 0, 0], [2 + number, 0, 0]], [[0, 1, 2]], name="a line")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_surface_without_eigenpairs_is_an_error(tmp_path: Path, workers: int) -> None:
+    with pytest.raises(ValueError, match=r"area 0"):
+        fill_cache([*MESHES, flat(0)], 5, Cache(tmp_path), workers=workers)
+
+
+def test_a_process_that_dies_without_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(*_: object) -> subprocess.Popen[bytes]:
+        killed = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+        return subprocess.Popen([sys.executable, "-c", killed], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    monkeypatch.setattr(filling, "_start", start)
+    with pytest.raises(ValueError, match="eigenpairs could not be computed: a process ended with -9"):
+        fill_cache(MESHES, 5, Cache(tmp_path), workers=2)
+
+
+def test_no_process_outlives_an_interruption(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started = []
+    real = filling._start
+    monkeypatch.setattr(filling, "_start", lambda *given: started.append(real(*given)) or started[-1])
+
+    def stop(done: int, total: int) -> None:
+        if done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fill_cache(MESHES, 5, Cache(tmp_path), workers=2, progress=stop)
+    assert len(started) == 2
+    assert all(process.poll() is not None for process in started)
