@@ -51,7 +51,9 @@ def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
         card = json.loads(metadata["card"])
     except (KeyError, ValueError):
-        raise ValueError(f"{path} has no readable card; copy it again") from None
+        card = None
+    if not isinstance(card, dict):
+        raise ValueError(f"{path} has no readable card; copy it again")
     return tensors, card
 
 

@@ -76,14 +76,14 @@ class Matcher:
         Matcher('small', on cpu)
         """
         tensors, card = read_tensors(path)
-        if not isinstance(card, dict) or "config" not in card:
+        if "config" not in card:
             raise ValueError(f"{path} holds no model; give a file that Matcher.save or `partwhole train` wrote")
         try:
             config = TrainingConfig.from_json(card.pop("config"))
             # weights that are about to be replaced need neither memory nor random numbers
             with torch.device("meta"):
                 network = new_network(config)
-        except (TypeError, ValueError) as fault:
+        except (TypeError, ValueError, RuntimeError) as fault:
             raise ValueError(f"{path}: its card can't be read ({fault}); was it written by another version?") from None
         try:
             network.load_state_dict(tensors, assign=True)

@@ -12,7 +12,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-
 # diffusion times stay above this: negative ones would make heat flow back
 _SHORTEST = 1e-8
 _PIECES = 16

@@ -190,7 +190,7 @@ class RunFolder:
             file.write(json.dumps(card, indent=2, ensure_ascii=False).encode())
 
     def _check_same_run(self, card: dict[str, Any]) -> None:
-        if not isinstance(card, dict) or not card.keys() >= {"config", "loss", "data", "iteration", "evaluations"}:
+        if not card.keys() >= {"config", "loss", "data", "iteration", "evaluations"}:
             raise ValueError(f"{self.folder}/{STATE} is not the state of a run; begin another run in another folder")
         ours, theirs = self.config.to_json(), card["config"]
         changed = [name for name in ours if ours[name] != theirs.get(name)]
