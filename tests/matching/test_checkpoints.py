@@ -105,7 +105,7 @@ def test_safetensors_of_other_programs(tmp_path, metadata) -> None:
         read_tensors(tmp_path / "other")
 
 
-@pytest.mark.parametrize("card", [{}, {"card": "{"}, {"card": ""}])
+@pytest.mark.parametrize("card", [{}, {"card": "{"}, {"card": ""}, {"card": "3"}, {"card": "[]"}])
 def test_a_card_that_can_not_be_read(tmp_path, card) -> None:
     save_file({"w": torch.ones(2)}, tmp_path / "other", {"format": FORMAT, **card})
     with pytest.raises(ValueError, match="has no readable card; copy it again"):

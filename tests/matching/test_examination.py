@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from partwhole.datasets import GroundTruth, Pair, Pairs
+from partwhole.evaluation import evaluate_map
+from partwhole.geodesics import geodesic_distances
+from partwhole.matching import Examination, Matcher, TrainingConfig, evaluate
+from partwhole.matching.matcher import new_network
+
+
+@pytest.fixture(scope="module")
+def matcher(config: TrainingConfig) -> Matcher:
+    torch.manual_seed(0)
+    return Matcher(new_network(config), config.with_changes(seed=3))
+
+
+@pytest.fixture(scope="module")
+def known(pairs: Pairs) -> Pairs:
+    """Those with ground truth."""
+    return pairs[:4]
+
+
+@pytest.mark.parametrize("read_out", ["features", "spectral"])
+@pytest.mark.parametrize("method", ["dijkstra", "fast_marching"])
+def test_errors_are_those_of_each_map_by_itself(matcher, known, cache, read_out, method) -> None:
+    found = evaluate(matcher, known, read_out=read_out, method=method, cache=cache)
+    for pair, result in zip(known, found.pairs, strict=True):
+        part, whole = (matcher.surface(mesh, cache=cache) for mesh in (pair.part, pair.whole))
+        vertex_map = matcher.vertex_map(part, whole, read_out=read_out).numpy()
+        expected = evaluate_map(pair, vertex_map, geodesic_distances(pair.whole, method=method))
+        assert result.name == pair.name
+        np.testing.assert_allclose(result.errors, expected.errors, atol=1e-6)
+        assert (result.coverage, result.roughness) == pytest.approx((expected.coverage, expected.roughness))
+        assert 0 < result.seconds < 60
+    assert found.macro > 0
+
+
+def test_in_a_hurry_errors_are_the_same(matcher, known, config, cache) -> None:
+    examination = Examination(known, config, name="four", method="dijkstra", cache=cache)
+    assert len(examination) == 4
+    slow, quick = (examination.of(matcher, thorough=thorough) for thorough in (True, False))
+    for one, two in zip(slow.pairs, quick.pairs, strict=True):
+        np.testing.assert_array_equal(one.errors, two.errors)
+        assert np.isnan(two.coverage)
+        assert np.isnan(two.seconds)
+    assert slow.protocol == quick.protocol
+
+
+def test_the_protocol_says_how(matcher, known, cache) -> None:
+    plain = evaluate(matcher, known, cache=cache).protocol
+    assert plain.data == "balls"
+    assert (plain.distances, plain.ground_truth, plain.read_out, plain.weights) == (
+        "fast_marching",
+        "vertices",
+        "spectral",
+        "final",
+    )
+    assert plain.seeds == (3,)
+    other = evaluate(matcher, list(known), read_out="features", method="dijkstra", weights="validated", cache=cache)
+    assert (other.protocol.data, other.protocol.distances) == ("pairs", "dijkstra")
+    assert (other.protocol.read_out, other.protocol.weights) == ("features", "validated")
+
+
+def test_points_in_triangles(matcher, known, cache) -> None:
+    pair = known[0]
+    faces = pair.whole.faces[np.arange(pair.part.n_vertices) % len(pair.whole.faces)]
+    truth = GroundTruth(np.arange(pair.part.n_vertices), faces, np.full(faces.shape, 1 / 3))
+    found = evaluate(matcher, [replace(pair, ground_truth=truth)], method="dijkstra", cache=cache)
+    assert found.protocol.ground_truth == "barycentric"
+    D = geodesic_distances(pair.whole, method="dijkstra")
+    vertex_map = matcher.match(pair.part, pair.whole, cache=cache).vertex_map
+    expected = D[vertex_map[:, None], faces].mean(axis=1)
+    assert (np.abs(found.pairs[0].errors - expected) < 1e-5).mean() > 0.95
+
+
+def test_pairs_without_ground_truth_are_refused(pairs, config) -> None:
+    with pytest.raises(
+        ValueError, match=r"1 of 5 pairs have no ground truth \(a part that belongs to another whole, for"
+    ):
+        Examination(pairs, config)
+    empty = Pair(pairs[0].part, pairs[0].whole, GroundTruth.of_map(np.zeros(0, np.int64)), name="nothing known")
+    with pytest.raises(
+        ValueError, match=r"2 of 2 pairs have no ground truth \(nothing known, for one\), .* pairs\.where"
+    ):
+        Examination([empty, empty], config)
+
+
+def test_no_pairs(config) -> None:
+    with pytest.raises(ValueError, match="there are no pairs"):
+        Examination([], config)
+
+
+def test_progress_is_told(matcher, known, cache) -> None:
+    told: list[tuple[str, int, int]] = []
+    evaluate(matcher, known, cache=cache, progress=lambda *what: told.append(what))
+    assert [done for what, done, total in told if what == "matching" and total == 4] == [0, 1, 2, 3, 4]
+    assert told[0][0] == "reading"

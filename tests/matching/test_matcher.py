@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import inspect
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from partwhole.datasets import Pairs, sphere
+from partwhole.matching import Match, Matcher, TrainingConfig, hard_map, spectral_map
+from partwhole.matching.checkpoints import FORMAT, write_tensors
+from partwhole.matching.matcher import new_network
+from partwhole.mesh import Mesh
+
+
+def matcher_of(config: TrainingConfig, seed: int = 0) -> Matcher:
+    torch.manual_seed(seed)
+    return Matcher(new_network(config), config, {"name": "random", "data": {"pairs": 3}})
+
+
+@pytest.fixture(scope="module")
+def matcher(config: TrainingConfig) -> Matcher:
+    return matcher_of(config)
+
+
+@pytest.fixture
+def path(matcher: Matcher, tmp_path: Path) -> Path:
+    matcher.save(tmp_path / "model.safetensors")
+    return tmp_path / "model.safetensors"
+
+
+def card_of(matcher: Matcher, **changes: object) -> dict[str, object]:
+    return {**matcher.card, "config": {**matcher.config.to_json(), **changes}}
+
+
+@pytest.mark.parametrize("inputs", ["xyz", "signatures", "xyz+signatures"])
+def test_saved_and_loaded_it_is_the_same(config, stock, tmp_path, inputs) -> None:
+    first = matcher_of(config.with_changes(inputs=inputs))
+    first.save(tmp_path / "a")
+    again = Matcher.load(tmp_path / "a")
+    assert repr(again) == "Matcher('random', on cpu)"
+    assert (again.config, again.card) == (first.config, first.card)
+    for name, weight in first.network.state_dict().items():
+        assert torch.equal(again.network.state_dict()[name], weight)
+    part, whole = stock.parts[0], stock.wholes[0]
+    assert torch.equal(again.features(part), first.features(part))
+    assert torch.equal(again.vertex_map(part, whole), first.vertex_map(part, whole))
+    assert not again.network.training
+    assert not any(weight.requires_grad for weight in again.network.parameters())
+    again.save(tmp_path / "b")
+    assert Matcher.load(tmp_path / "b").card == first.card
+
+
+def test_to_load_draws_no_random_numbers(path) -> None:
+    torch.manual_seed(3)
+    expected = torch.rand(5)
+    torch.manual_seed(3)
+    Matcher.load(path)
+    assert torch.equal(torch.rand(5), expected)
+
+
+def test_weights_of_another_precision_are_converted(matcher, tmp_path) -> None:
+    doubled = {name: weight.double() for name, weight in matcher.network.state_dict().items()}
+    write_tensors(tmp_path / "a", doubled, card_of(matcher))
+    for name, weight in Matcher.load(tmp_path / "a").network.state_dict().items():
+        assert torch.equal(weight, matcher.network.state_dict()[name])
+
+
+def test_no_file_and_no_model(tmp_path, config) -> None:
+    with pytest.raises(ValueError, match="there is no file"):
+        Matcher.load(tmp_path / "none.safetensors")
+    for card in ({}, {"name": "x"}):
+        save_file({"w": torch.ones(2)}, tmp_path / "a", {"format": FORMAT, "card": json.dumps(card)})
+        with pytest.raises(ValueError, match=r"a holds no model; give a file that Matcher\.save or `partwhole train`"):
+            Matcher.load(tmp_path / "a")
+
+
+def test_a_damaged_model(path) -> None:
+    whole = path.read_bytes()
+    for damaged in (whole[: len(whole) // 2], whole[:-1], b"", whole[:-4] + b"\0\0\0\1"):
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match="is damaged"):
+            Matcher.load(path)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"width": 9}, {"blocks": 1}, {"blocks": 3}, {"features": 4}, {"inputs": "signatures"}]
+)
+def test_weights_that_do_not_fit_their_card(matcher, tmp_path, changes) -> None:
+    write_tensors(tmp_path / "a", matcher.network.state_dict(), card_of(matcher, **changes))
+    with pytest.raises(ValueError, match="a: the weights don't fit the network of their card") as caught:
+        Matcher.load(tmp_path / "a")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_card_that_asks_for_more_memory_than_there_is(matcher, tmp_path) -> None:
+    for width, said in ((10**6, "don't fit the network of their card"), (10**10, "its card can't be read")):
+        write_tensors(tmp_path / "a", matcher.network.state_dict(), card_of(matcher, width=width))
+        with pytest.raises(ValueError, match=said):
+            Matcher.load(tmp_path / "a")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"width": 0}, {"colour": "red"}, {"width": "wide"}, {"blocks": 1.5}, {"scaling": 3}, {"inputs": "rgb"}],
+)
+def test_a_card_of_another_version(matcher, tmp_path, changes) -> None:
+    write_tensors(tmp_path / "a", matcher.network.state_dict(), card_of(matcher, **changes))
+    with pytest.raises(ValueError, match="a: its card can't be read"):
+        Matcher.load(tmp_path / "a")
+    write_tensors(tmp_path / "a", matcher.network.state_dict(), {"config": 3})
+    with pytest.raises(ValueError, match="a: its card can't be read"):
+        Matcher.load(tmp_path / "a")
+
+
+def test_surfaces_prepared_for_other_inputs(config, stock) -> None:
+    """A network for signatures that is shown positions."""
+    wrong = Matcher(new_network(config.with_changes(inputs="signatures")), config)
+    with pytest.raises(ValueError, match="have 6 channels, the network was made for 32; prepare the surfaces"):
+        wrong.vertex_map(stock.parts[0], stock.wholes[0])
+
+
+def test_read_outs(matcher, stock) -> None:
+    part, whole = stock.parts[0], stock.wholes[0]
+    nearest = hard_map(matcher.features(part), matcher.features(whole))
+    assert torch.equal(matcher.vertex_map(part, whole, read_out="features"), nearest)
+    assert torch.equal(matcher.vertex_map(part, whole), spectral_map(nearest, part, whole, 20))
+    given = torch.randn(len(part), 3), torch.randn(len(whole), 3)
+    found = matcher.vertex_map(part, whole, read_out="features", features=given)
+    assert torch.equal(found, hard_map(*given))
+    plain = inspect.unwrap(Matcher.vertex_map)
+    with pytest.raises(ValueError, match="read_out must be 'features' or 'spectral', got 'magic'"):
+        plain(matcher, part, whole, read_out="magic")
+
+
+def test_as_many_eigenpairs_as_there_are(config, cache) -> None:
+    many = matcher_of(config.with_changes(map_eigenpairs=60, diffusion_eigenpairs=50))
+    part, whole = many.surface(sphere(30).scaled(0.2)), many.surface(sphere(70).scaled(0.28))
+    assert (part.values.shape, whole.values.shape) == ((30,), (60,))
+    assert many.vertex_map(part, whole).shape == (30,)
+
+
+def test_a_whole_is_matched_to_itself(matcher, pairs: Pairs, cache) -> None:
+    whole = pairs[0].whole
+    for read_out in ("features", "spectral"):
+        match = matcher.match(whole, whole, read_out=read_out, cache=cache)
+        assert isinstance(match, Match)
+        assert match.read_out == read_out
+        assert 0 < match.seconds < 60
+        assert match.vertex_map.dtype == np.int64
+        # untrained features of a few neighbours may be the same
+        assert (match.vertex_map == np.arange(whole.n_vertices)).mean() > 0.9
+
+
+@pytest.mark.parametrize("factor", [1e-3, 39.37])
+def test_units_and_place_do_not_matter(matcher, small, pairs: Pairs, factor) -> None:
+    part, whole = pairs[0].part, pairs[0].whole
+    other = [Mesh(mesh.vertices * factor + 3 * factor, mesh.faces) for mesh in (part, whole)]
+    for read_out in ("features", "spectral"):
+        expected = matcher.match(part, whole, read_out=read_out).vertex_map
+        found = matcher.match(*other, read_out=read_out).vertex_map
+        # but for rounding
+        assert (found == expected).mean() > 0.97
+
+
+def test_units_that_differ(matcher, pairs: Pairs) -> None:
+    pair = pairs[0]
+    with pytest.raises(ValueError, match=r"are they in different units\? mesh\.scaled\(factor\) converts"):
+        matcher.match(pair.part.scaled(100.0), pair.whole)
+
+
+def test_a_matcher_does_not_change_the_card_it_was_given(config) -> None:
+    card = {"name": "x"}
+    made = Matcher(new_network(config), config, card)
+    made.card["more"] = 1
+    assert card == {"name": "x"}
+    assert Matcher(new_network(config), config).card == {}
+    assert repr(Matcher(new_network(config), config)) == "Matcher('network', on cpu)"
