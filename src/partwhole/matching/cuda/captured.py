@@ -137,6 +137,8 @@ def captured_steps(
         graph.replay()
         return terms.clone()
 
+    # the graphs write to their memory, but do not hold it
+    replay.holds = network, optimiser  # type: ignore[attr-defined]
     return replay
 
 
