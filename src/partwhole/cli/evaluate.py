@@ -78,11 +78,9 @@ def evaluate(
     with stages(voice) as report:
         found = _measured(matchers, pairs, read_outs, voice, report, method=distances, rounded=rounded, options=options)
     beside = _published(chosen, split, voice) if published else {}
-    rows: dict[str, Any] = {row.label: row.evaluation for row in found}
-    table = error_table(
-        (_averaged(found, read_outs) if average else rows) | beside,
-        title=f"{pairs.name}, {len(found[0].evaluation.pairs)} pairs",
-    )
+    rows: dict[str, Any] = {}
+    rows.update(_averaged(found, read_outs) if average else {row.label: row.evaluation for row in found})
+    table = error_table(rows | beside, title=f"{pairs.name}, {len(found[0].evaluation.pairs)} pairs")
     voice.table(table.rows, head=table.header, title=table.title)
     for note in table.notes:
         voice.say(note)

@@ -158,11 +158,16 @@ def _run(order: Order, folder: Path, voice: Voice, *, resume: bool, workers: int
     sources = _Sources.of(order, voice)
     if order.device == "cpu" and _has_gpu():
         voice.note("there is a GPU here, on which training is many times faster: --device cuda")
+    before = Order.read(folder) if resume else order
     order.write(output_folder(folder))
     options = {"device": order.device, "cache": chosen_cache(cache), "workers": workers}
     try:
         with stages(voice) as report:
             run = _trained(order, sources, folder, voice, report, resume=resume, options=options)
+    except ValueError:
+        # data that turn out to be other ones are not what the run goes on with
+        before.write(folder)
+        raise
     except KeyboardInterrupt:
         voice.note(f"go on with: {again}")
         voice.finish({"folder": folder, **order.to_json(), "complete": False, "resume": again, "notes": voice.notes})
@@ -270,10 +275,9 @@ def _tell(order: Order, folder: Path, run: TrainingRun, voice: Voice) -> None:
             rows, head=("iteration", *SHOWN), title="errors × 100 on the watched pairs; nothing was chosen by them"
         )
     n, losses = len(run.losses), run.losses.sum(axis=1)
-    each = f", {1000 * run.seconds / n:.3g} ms each" if run.seconds else ""
     few = max(1, n // 10)
     ends = {"first": float(losses[:few].mean()), "last": float(losses[-few:].mean())}
-    voice.say(f"{n} iterations in {run.seconds:.1f} s{each}")
+    voice.say(f"{n} iterations in {run.seconds:.1f} s, {1000 * run.seconds / n:.1f} ms each")
     voice.say(f"mean loss: {ends['first']:.4g} in the first tenth of them, {ends['last']:.4g} in the last")
     files = {"model": folder / MODEL}
     if run.validated is not None:
