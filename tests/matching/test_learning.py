@@ -1,0 +1,47 @@
+"""What training is for: on bodies that it never saw, errors far below those of a network that was not trained."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from partwhole.datasets.generated import body_pairs
+from partwhole.matching import Examination, Matcher, TrainingConfig, prepared, train
+from partwhole.matching.matcher import new_network
+
+# Mean geodesic error × 100 on the hand that is held out, measured with 3 sets of bodies × 4 seeds of training: before
+# training 13.4 to 17.2 (features) and 10.1 to 15.2 (spectral), afterwards 3.3 to 5.4 and 2.1 to 3.8.
+BOUNDS = {"features": 7.0, "spectral": 5.0}
+
+
+@pytest.fixture(scope="module")
+def hands() -> tuple[TrainingConfig, dict[str, Matcher], Examination]:
+    """Four hands in three poses to train on, a fifth to be matched; all parts lack four pieces."""
+    config = TrainingConfig(
+        width=32,
+        blocks=2,
+        features=32,
+        diffusion_eigenpairs=40,
+        map_eigenpairs=50,
+        dropout=0.0,
+        temperature=0.05,
+        iterations=250,
+        learning_rate=4e-3,
+        cosine_epochs=None,
+        rotation=30.0,
+        distances="dijkstra",
+    )
+    pairs = body_pairs(5, 3, plans="hand", n_vertices=500)
+    stock = prepared(pairs.where(lambda part, whole: part.body < 4), config)
+    held_out = pairs.where(lambda part, whole: part.body == 4, name="a hand that was not trained on")
+    torch.manual_seed(0)
+    matchers = {"untrained": Matcher(new_network(config), config), "trained": train(stock, config).matcher}
+    return config, matchers, Examination(held_out, config, method="dijkstra")
+
+
+@pytest.mark.parametrize("read_out", ["features", "spectral"])
+def test_held_out_bodies_are_matched(hands, read_out) -> None:
+    _, matchers, examination = hands
+    error = {name: 100 * examination.of(matcher, read_out=read_out).macro for name, matcher in matchers.items()}
+    assert error["trained"] < BOUNDS[read_out]
+    assert error["trained"] < error["untrained"] / 2
