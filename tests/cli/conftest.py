@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -23,9 +23,15 @@ def _no_cache_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.fixture(scope="session")
-def small_network() -> list[str]:
+def small_network() -> Iterator[list[str]]:
     """Options of `train` for a small network."""
-    return [word for choice in CHOICES for word in ("--with", choice)]
+    import torch
+
+    # what is small is slower on several threads
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield [word for choice in CHOICES for word in ("--with", choice)]
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")
