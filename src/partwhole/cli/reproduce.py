@@ -5,6 +5,8 @@ from __future__ import annotations
 import typer
 
 from partwhole.cli.consistent_pairs import consistent_pairs
+from partwhole.cli.reproduce_ablation import ablation
+from partwhole.cli.reproduce_matching import pfaust, shrec16
 
 reproduce = typer.Typer(
     no_args_is_help=True,
@@ -15,6 +17,15 @@ reproduce = typer.Typer(
 reproduce.command("consistent-pairs", epilog="Example: partwhole reproduce consistent-pairs --data DIR --set H")(
     consistent_pairs
 )
+reproduce.command(
+    "pfaust",
+    epilog="Example: partwhole reproduce pfaust --data DIR --set H --device cuda · "
+    "partwhole reproduce pfaust --data DIR --set H --model run0 --model run1",
+)(pfaust)
+reproduce.command("shrec16", epilog="Example: partwhole reproduce shrec16 --data DIR --device cuda")(shrec16)
+reproduce.command(
+    "ablation", epilog="Example: partwhole reproduce ablation --data DIR --set shrec16-holes --device cuda"
+)(ablation)
 
 
 @reproduce.callback()
