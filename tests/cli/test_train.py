@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -253,3 +255,21 @@ def test_help_has_an_example_and_needs_no_torch(name: str) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr.strip() == "[]"
     assert f"Example: partwhole {name}" in " ".join(done.stdout.split())
+
+
+def test_the_commands_of_the_how_to_run(
+    tmp_path: Path, small_network: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parents[2] / "docs/how-to.md").read_text()
+    commands = re.findall(r"^\$ partwhole ((?:dataset|train|evaluate) .*)$", page, re.MULTILINE)
+    assert [line.split()[0] for line in commands] == ["dataset", "dataset", "train", "evaluate", "evaluate"]
+    for line in commands:
+        words = shlex.split(line)
+        if words[0] == "train":
+            # as it is written, but for a minute less
+            words[words.index("--iterations") + 1] = "2"
+            words += small_network
+        assert main([word if word != "exact" else "dijkstra" for word in words]) == 0
+    assert Path("errors/pairs-run.csv").is_file()
+    assert "hands test, " in capsys.readouterr().out
