@@ -14,10 +14,10 @@ from partwhole.spectral import eigenpairs, gradients
 from partwhole.store.cache import Cache
 
 
-def two(mesh: Mesh) -> Mesh:
-    """The mesh twice, far apart."""
-    vertices, far = mesh.vertices, np.array([9.0, 0, 0])
-    return Mesh(np.concatenate([vertices, vertices + far]), np.concatenate([mesh.faces, mesh.faces + len(vertices)]))
+def two(one: Mesh, other: Mesh) -> Mesh:
+    """Two surfaces as one, far apart."""
+    vertices = np.concatenate([one.vertices, other.vertices + 9.0])
+    return Mesh(vertices, np.concatenate([one.faces, other.faces + one.n_vertices]))
 
 
 def test_a_surface_is_what_the_mesh_is() -> None:
@@ -144,9 +144,11 @@ def test_weights_are_mask_times_areas(kind, mask) -> None:
 
 @pytest.mark.parametrize("criterion", ["none", "boundary", "wormhole"])
 @pytest.mark.parametrize("mask", ["soft", "binary"])
-def test_pairs_at_infinite_distance_have_no_weight(criterion, mask) -> None:
-    part = two(cut_plane(sphere(80), (0, 0, 0), (0, 0, 1)).part)
-    n = part.n_vertices // 2
+@pytest.mark.parametrize("closed", [False, True])
+def test_pairs_at_infinite_distance_have_no_weight(criterion, mask, closed) -> None:
+    """Where a piece is closed, nothing leaves it: the threshold is infinite as well."""
+    half = cut_plane(sphere(80), (0, 0, 0), (0, 0, 1)).part
+    part, n = two(half, sphere(60) if closed else half), half.n_vertices
     D = distances_of(part, method="dijkstra", device="cpu")
     assert D[0, n].isinf()
     W = pair_weights(part, D, torch.from_numpy(part.vertex_areas).float(), criterion=criterion, mask=mask)
@@ -157,7 +159,7 @@ def test_pairs_at_infinite_distance_have_no_weight(criterion, mask) -> None:
 
 
 def test_the_same_loop_criterion_wants_one_piece() -> None:
-    part = two(sphere_cap(80))
+    part = two(sphere_cap(80), sphere_cap(80))
     D = distances_of(part, method="dijkstra", device="cpu")
     with pytest.raises(ValueError, match="component"):
         pair_weights(part, D, torch.ones(160), criterion="same_loop")
