@@ -293,8 +293,9 @@ class Study:
         return stock
 
     def _free(self) -> None:
-        gc.collect()
+        """Give back memory of the device that nothing uses any more."""
         if self._device == "cuda":
+            gc.collect()
             torch.cuda.empty_cache()
 
 
