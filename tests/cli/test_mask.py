@@ -97,11 +97,11 @@ def test_chosen_rows_are_those_of_all_pairs(part: Path, tmp_path: Path, capsys: 
 def test_rows_are_sampled_and_said_when_all_pairs_do_not_fit(
     part: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "_free_memory", lambda: 2 << 20)
+    monkeypatch.setattr(command, "free_memory", lambda: 2 << 20)
     summary = run_json(capsys, part, "-o", tmp_path / "out", "--method", "dijkstra")
     assert 1 <= summary["rows"] < PART.n_vertices
     assert "spread evenly" in summary["notes"][0]
-    monkeypatch.setattr(command, "_free_memory", lambda: 100)
+    monkeypatch.setattr(command, "free_memory", lambda: 100)
     assert main(["mask", str(part), "-o", str(tmp_path / "none")]) == 2
     assert "a single row" in capsys.readouterr().err
 

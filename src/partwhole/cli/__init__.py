@@ -1,1 +1,1 @@
-"""The command line: `partwhole demo | mask | reproduce`, one file a command."""
+"""The command line: `partwhole demo | mask | dataset | train | evaluate | reproduce`, one file a command."""

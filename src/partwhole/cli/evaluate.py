@@ -21,6 +21,7 @@ from partwhole.cli.learning import (
     stages,
     with_truth,
 )
+from partwhole.cli.memory import check_fits, told_plainly
 from partwhole.cli.models import ModelsOption, load_models
 from partwhole.cli.options import JsonOption, Method, OutputOption, QuietOption
 from partwhole.cli.pair_sources import PUBLISHED_AS, DataOption, SetName, SetOption, Split, pairs_from, set_of
@@ -75,7 +76,7 @@ def evaluate(
     pairs = pairs_from(data, chosen, split, note=voice.note)
     options: dict[str, Any] = {"device": device, "cache": chosen_cache(cache), "workers": workers}
     read_outs: list[ReadOut] = ["spectral", "features"] if read_out == "both" else [read_out]
-    with stages(voice) as report:
+    with told_plainly(), stages(voice) as report:
         found = _measured(matchers, pairs, read_outs, voice, report, method=distances, rounded=rounded, options=options)
     beside = _published(chosen, split, voice) if published else {}
     rows: dict[str, Any] = {}
@@ -140,6 +141,7 @@ def _measured(
     from partwhole.matching.examination import Examination
 
     held = with_truth(read_pairs(pairs, voice, report), pairs.name, voice)
+    check_fits(held, device=options["device"], for_loss=False)
     kinds = {pair.ground_truth.kind for pair in held if pair.ground_truth is not None}
     changed: dict[str, Any] = {}
     if rounded:

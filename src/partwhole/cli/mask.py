@@ -12,6 +12,7 @@ import numpy as np
 import typer
 from jaxtyping import Float, Int
 
+from partwhole.cli.memory import free_memory
 from partwhole.cli.options import JsonOption, Method, MethodOption, OutputOption, QuietOption, SeedOption, SoundOption
 from partwhole.cli.trust import NAMES, Trust, all_criteria, draw_trust, share, telling_vertex, what_holds
 from partwhole.cli.voice import Voice, output_folder, to_json, write_arrays, write_text
@@ -155,7 +156,7 @@ def _sampled_rows(
     """The vertices to take rows of, or None for all: as many as asked for, or as fit into memory and on the disk."""
     n = part.n_vertices
     a_row = n * (4 * item + 3)  # distances, three thresholds, three masks
-    room = min(_free_memory() // 2, shutil.disk_usage(folder).free // 2, _LARGEST)
+    room = min(free_memory() // 2, shutil.disk_usage(folder).free // 2, _LARGEST)
     if rows is None:
         if n * a_row <= room:
             return None
@@ -171,15 +172,6 @@ def _sampled_rows(
     from partwhole.mesh.sampling import farthest_points
 
     return farthest_points(part, rows, first=chosen, seed=seed)
-
-
-def _free_memory() -> int:
-    """Bytes that can be had without swapping, or a cautious guess on systems that do not say."""
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        return next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, StopIteration):
-        return 4 << 30
 
 
 def _measure(

@@ -26,6 +26,7 @@ from partwhole.cli.learning import (
     stages,
     with_truth,
 )
+from partwhole.cli.memory import check_fits, told_plainly
 from partwhole.cli.options import JsonOption, QuietOption
 from partwhole.cli.pair_sources import DataOption, SetName, SetOption, held_out, pairs_from, set_of
 from partwhole.cli.training_orders import Order
@@ -34,7 +35,6 @@ from partwhole.datasets.pairs import Pairs
 from partwhole.matching.config import PRESETS
 
 if TYPE_CHECKING:
-    from partwhole.matching.preparation import Stock
     from partwhole.matching.run_folder import Progress
     from partwhole.matching.training import TrainingRun
 
@@ -162,7 +162,7 @@ def _run(order: Order, folder: Path, voice: Voice, *, resume: bool, workers: int
     order.write(output_folder(folder))
     options = {"device": order.device, "cache": chosen_cache(cache), "workers": workers}
     try:
-        with stages(voice) as report:
+        with told_plainly(), stages(voice) as report:
             run = _trained(order, sources, folder, voice, report, resume=resume, options=options)
     except ValueError:
         # data that turn out to be other ones are not what the run goes on with
@@ -212,14 +212,14 @@ def _trained(
     if sources.watched is not None:
         # first of all: without ground truth it fails at once, and not after an hour of eigenfunctions
         name = sources.watched.name
-        held = with_truth(read_pairs(sources.watched, voice, report), name, voice)
-        watch["test"] = Examination(held, order.config, name=name, progress=report, **options)
+        watched = with_truth(read_pairs(sources.watched, voice, report), name, voice)
+        watch["test"] = Examination(watched, order.config, name=name, progress=report, **options)
 
-    def stock_of(pairs: Pairs) -> Stock:
-        return prepared(read_pairs(pairs, voice, report), order.config, progress=report, **options)
-
-    stock = stock_of(sources.train)
-    validation = None if sources.validation is None else stock_of(sources.validation)
+    held = read_pairs(sources.train, voice, report)
+    unseen = [] if sources.validation is None else read_pairs(sources.validation, voice, report)
+    check_fits([*held, *unseen], device=order.device, for_loss=True)
+    stock = prepared(held, order.config, progress=report, **options)
+    validation = prepared(unseen, order.config, progress=report, **options) if unseen else None
     for note in stock.notes:
         voice.note(note)
     with _stop_between_iterations() as stop:
