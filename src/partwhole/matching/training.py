@@ -247,9 +247,10 @@ def _steps(
     device: str,
 ) -> Step:
     network.train()
-    eigenpairs = {surface.values.shape[-1] for surface in (*stock.parts, *stock.wholes)}
+    surfaces = (*stock.parts, *stock.wholes)
     # surfaces with fewer vertices than eigenpairs were asked for don't fit the buffers of the others
-    if device == "cpu" or len(eigenpairs) > 1:
+    ragged = len({surface.values.shape[-1] for surface in surfaces}) > 1
+    if device == "cpu" or ragged or any(surface.distances is None for surface in surfaces):
         return plain_steps(network, optimiser, loss, stock, config)
     from partwhole.matching.cuda.captured import captured_steps
 

@@ -100,7 +100,9 @@ def captured_steps(
         example.setdefault((part_sizes[p], whole_sizes[w]), (p, w))
 
     def record(size: tuple[int, int]) -> tuple[Buffers, torch.cuda.CUDAGraph, Tensor]:
-        buffers = Buffers.of_size(*size, stock.parts[0], stock.wholes[0].distances.dtype)
+        distances = stock.wholes[0].distances
+        assert distances is not None
+        buffers = Buffers.of_size(*size, stock.parts[0], distances.dtype)
         p, w = example[size]
         buffers.load(stock.parts[p], stock.wholes[w])
 
