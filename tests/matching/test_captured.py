@@ -156,6 +156,13 @@ def test_surfaces_of_any_number_of_eigenpairs(small, still) -> None:
 
 
 @pytest.mark.gpu
+def test_a_stock_without_distances(small, still) -> None:
+    stock = prepared(pairs_of_many_sizes(small)[:1], still, for_loss=False, device="cuda")
+    with pytest.raises(ValueError, match="needs distances of part and whole"):
+        train(stock, still, device="cuda")
+
+
+@pytest.mark.gpu
 def test_a_run_on_the_gpu_goes_on(on_gpu, config, tmp_path) -> None:
     class Stopped(Exception):
         pass
