@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from partwhole.cli import learning
 from partwhole.cli.learning import Stages, chosen_cache, read_pairs, ready, stages, with_truth
 from partwhole.cli.voice import Voice
 from partwhole.datasets import Pair, Pairs, random_cuts, sphere
@@ -22,6 +23,14 @@ def test_torch_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(ValueError, match=r"networks need torch: pip install 'partwhole\[torch\]'"):
         ready("cpu")
+
+
+def test_a_device_that_is_not_there_is_named_as_an_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ValueError, match=r"^--device cuda needs a CUDA device.*use --device cpu$"):
+        ready("cuda")
 
 
 def test_the_cache_is_that_of_the_user_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,6 +63,18 @@ def test_where_nobody_looks_there_are_no_bars(knobs: dict[str, bool], capsys: py
     with stages(Voice(**knobs)) as report:
         report("reading", 0, 3)
         report.detail("reading", "slowly")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_log_has_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(learning, "_LINE_EVERY", -1.0)
+    with stages(Voice()) as report:
+        report("reading", 0, 3)
+        report.detail("training", "loss 0.5")
+        report("training", 7, 20)
+    assert capsys.readouterr() == ("", "reading: 0 of 3\ntraining, loss 0.5: 7 of 20\n")
+    with stages(Voice(quiet=True)) as report:
+        report("reading", 0, 3)
     assert capsys.readouterr() == ("", "")
 
 

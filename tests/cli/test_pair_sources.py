@@ -128,11 +128,13 @@ def test_shrec16_has_a_training_split_or_is_taken_whole(tmp_path: Path) -> None:
         pairs_from(only_tests, None, "train")
 
 
-def test_bodies_for_tests_are_not_trained_on() -> None:
+def test_bodies_for_tests_are_not_trained_on(tmp_path: Path) -> None:
     train, test, every = (pairs_from(None, "bodies", split) for split in ("train", "test", "all"))
     assert not {part.body for part, _ in train.keys} & {part.body for part, _ in test.keys}
     assert {*train.keys, *test.keys} == {*every.keys}
     assert "test" in test.name
+    with pytest.raises(ValueError, match="--data is not for them"):
+        pairs_from(tmp_path, "bodies", "train")
 
 
 @pytest.mark.real_data

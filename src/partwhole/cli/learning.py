@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +18,9 @@ from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.store.cache import Cache
 
 Device = Literal["cpu", "cuda"]
+
+# seconds between lines about progress in a log
+_LINE_EVERY = 60.0
 
 DeviceOption = Annotated[Device, typer.Option(help="Where to compute.")]
 WorkersOption = Annotated[
@@ -37,7 +42,10 @@ def ready(device: Device) -> None:
         raise ValueError("networks need torch: pip install 'partwhole[torch]'") from None
     from partwhole.matching.training import check_device
 
-    check_device(device)
+    try:
+        check_device(device)
+    except ValueError as error:  # the remedy, in the words of the command line
+        raise ValueError(re.sub(r"device='(\w+)'", r"--device \1", str(error))) from None
 
 
 def chosen_cache(wanted: bool) -> Cache | None:
@@ -70,13 +78,24 @@ def with_truth(held: list[Pair], name: str, voice: Voice) -> list[Pair]:
 
 
 class Stages:
-    """Called with (stage, how much is done, how much there is): a bar for each stage, if somebody is there to see it."""
+    """Called with (stage, how much is done, how much there is): a bar for each stage, or a line a minute.
 
-    def __init__(self, bar: Any = None) -> None:
-        self._bar = bar
+    Parameters
+    ----------
+    bar : of rich; None where nobody looks
+    lines : say a line on stderr now and then, for those who look into a log
+    """
+
+    def __init__(self, bar: Any = None, *, lines: bool = False) -> None:
+        self._bar, self._lines = bar, lines
         self._tasks: dict[str, Any] = {}
+        self._details: dict[str, str] = {}
+        self._said = time.monotonic()
 
     def __call__(self, stage: str, done: int, total: int) -> None:
+        if self._lines and time.monotonic() - self._said > _LINE_EVERY:
+            self._said = time.monotonic()
+            print(f"{stage}{self._details.get(stage, '')}: {done} of {total}", file=sys.stderr, flush=True)
         if self._bar is None:
             return
         if stage not in self._tasks:
@@ -89,15 +108,16 @@ class Stages:
 
     def detail(self, stage: str, text: str) -> None:
         """Something to say beside the name of a stage."""
-        if self._bar is not None and stage in self._tasks:
+        self._details[stage] = f", {text}"
+        if stage in self._tasks:
             self._bar.update(self._tasks[stage], description=f"{stage}, {text}")
 
 
 @contextmanager
 def stages(voice: Voice) -> Iterator[Stages]:
-    """Bars on stderr for as long as it lasts; none in JSON, in silence, or where nobody looks."""
+    """Bars on stderr for as long as it lasts, lines where that is a file, nothing in JSON or in silence."""
     if voice.quiet or voice.as_json or not sys.stderr.isatty():
-        yield Stages()
+        yield Stages(lines=not (voice.quiet or voice.as_json))
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

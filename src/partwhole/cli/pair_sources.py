@@ -54,6 +54,8 @@ def pairs_from(data: Path | None, name: SetName | None, split: Split, *, note: N
     tell = note or (lambda text: None)
     chosen = set_of(data, name, note=tell)
     if chosen == "bodies":
+        if data is not None:
+            raise ValueError("--set bodies are generated, and --data is not for them; leave one out")
         return _bodies(split)
     folder = _folder(data)
     if chosen == "folder":

@@ -133,7 +133,7 @@ def _ordered(
     chosen = set_of(data, which, note=voice.note)
     name = preset or (chosen if chosen in PRESETS else None)
     return Order(
-        data=None if data is None or chosen == "bodies" else str(data.resolve()),
+        data=None if data is None else str(data.resolve()),
         set=chosen,
         preset=name,
         config=chosen_config(name, changes or (), iterations=iterations, seed=seed),
