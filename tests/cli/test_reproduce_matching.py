@@ -169,6 +169,8 @@ def test_pfaust_from_end_to_end(
     assert (out / "pfaust-h.md").read_text() == before
     assert summary["complete"] is True
     assert summary["failed"] == []
+    assert [(run["seed"], run["trained"]) for run in summary["runs"]] == [(0, False), (1, False)]
+    assert all(run["seconds"] > 0 for run in summary["runs"])
     of_set = summary["sets"]["pfaust-h"]
     assert (of_set["test"], of_set["pairs"]) == ("PFAUST-H test", 40)
     assert [(row["weights"], row["read_out"], row["seeds"]) for row in of_set["rows"]] == [
@@ -296,6 +298,8 @@ def test_models_that_are_there_are_taken(
     trained = json.loads((tmp_path / "out/summary.json").read_text())["sets"]["shrec16-holes"]["rows"]
     assert rows[0]["measures"]["macro"] == trained[0]["measures"]["macro"]
 
+    assert main([*given[:-1], str(runs[0] / "model.safetensors")]) == 2
+    assert "is a file; give a folder" in capsys.readouterr().err
     assert main([*given, "--iterations", "3"]) == 2
     assert "--iterations is for training, and --model trains nothing" in capsys.readouterr().err
     again = tmp_path / "again.safetensors"

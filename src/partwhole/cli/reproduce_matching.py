@@ -179,6 +179,7 @@ def _reproduce(
         if misplaced:
             raise ValueError(f"{misplaced[0]} is for training, and --model trains nothing; leave one of them out")
         tests = list(dict.fromkeys(test for tests in tested_on.values() for test in tests))
+        output_folder(output)  # a file of that name is better found out now
         runs = given_runs(models, root, tests, voice, **machine)
     else:
         series = preset_series(tested_on, presets, changes or (), iterations)
@@ -273,12 +274,23 @@ def finish(
     voice: Voice,
     **more: Any,
 ) -> None:
-    """Tables and files; exit code 1 if some runs failed, since others than those asked for stand in the table."""
+    """Tables and files; exit code 1 if some runs failed, since the tables lack them."""
     folder = output_folder(output)
     found = present(sections, runs, folder, voice)
     lost = [{"series": f.planned.series.name, "seed": f.planned.seed, "reason": f.reason} for f in failed]
+    done = [
+        {"series": run.series.name, "seed": run.seed, "seconds": run.seconds, "trained": run.trained} for run in runs
+    ]
     files = {"summary": folder / "summary.json"}
-    summary = {"sets": found, **more, "failed": lost, "notes": voice.notes, "complete": not lost, "files": files}
+    summary = {
+        "sets": found,
+        **more,
+        "runs": done,
+        "failed": lost,
+        "notes": voice.notes,
+        "complete": not lost,
+        "files": files,
+    }
     write_text(files["summary"], to_json(summary) + "\n")
     voice.say(f"wrote {files['summary']}")
     voice.finish(summary)
