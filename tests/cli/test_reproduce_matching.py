@@ -277,6 +277,12 @@ def test_one_failed_run_does_not_lose_the_others(
     assert main([*command, "--seeds", "0,2"]) == 2
     assert f"all 2 runs failed; the first one: {reason}" in capsys.readouterr().err
     lost.clear()
+    with monkeypatch.context() as patch:
+        patch.setattr("partwhole.cli.memory.free_memory", lambda: 1000)
+        # what is there needs no distances
+        assert main([*command, "--seeds", "1", "--quiet"]) == 0
+        assert main([*command, "--seeds", "2"]) == 2
+        assert "all 1 runs failed; the first one: distances on 2 parts and 1 whole take" in capsys.readouterr().err
     assert main([*command, "--quiet"]) == 0
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from partwhole.cli.learning import Device, Stages, chosen_cache, read_pairs, ready, stages, with_truth
+from partwhole.cli.memory import check_fits
 from partwhole.cli.models import load_models
 from partwhole.cli.pair_sources import SetName, pairs_from
 from partwhole.cli.train import _stop_between_iterations
@@ -66,6 +67,7 @@ def trained_runs(
             output_folder(folder),
             train=_sources(train, voice, report),
             test=_sources(test, voice, report, known=True),
+            check=lambda pairs: check_fits(pairs, device=device, for_loss=True),
             device=device,
             cache=chosen_cache(cache),
             workers=workers,

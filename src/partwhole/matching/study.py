@@ -186,6 +186,7 @@ class Study:
     seeds : of the runs of each
     folder : where the runs are
     train, test : pairs by the keys that the series name
+    check : called with training pairs before they are prepared; what it raises is the failure of the run
     device, cache, workers, progress : see `prepared`; progress is also told of "all runs", in iterations
 
     `notes` says what is unusual about the surfaces, once they are prepared.
@@ -199,6 +200,7 @@ class Study:
         *,
         train: Mapping[str, Source],
         test: Mapping[str, Source],
+        check: Callable[[list[Pair]], None] | None = None,
         device: str = "cpu",
         cache: Cache | None = None,
         workers: int | None = None,
@@ -206,7 +208,7 @@ class Study:
     ) -> None:
         self.planned = [Planned(s, seed, Path(folder) / s.name / f"seed-{seed}") for s in series for seed in seeds]
         self._report = progress or (lambda what, done, total: None)
-        self._train, self._device = train, device
+        self._train, self._check, self._device = train, check, device
         self._options: dict[str, Any] = {"device": device, "cache": cache, "workers": workers}
         self._examiner = Examiner(test, progress=progress, **self._options)
         self.notes: list[str] = []
@@ -236,8 +238,9 @@ class Study:
             try:
                 result = self._result(planned, report, heartbeat)
             except Exception as fault:
-                reason = " ".join(str(fault).split())[:_REASON]
-                result = Failed(planned, f"{type(fault).__name__}: {reason}")
+                # a ValueError says what is wrong and what to do; others say what they are
+                kind = "" if isinstance(fault, ValueError) else f"{type(fault).__name__}: "
+                result = Failed(planned, kind + " ".join(str(fault).split())[:_REASON])
             if isinstance(result, Failed):
                 # it may have been for want of memory
                 self._stock = None
@@ -287,6 +290,8 @@ class Study:
         # two of them may not fit on the device
         self._stock = held = None
         self._free()
+        if self._check is not None:
+            self._check(pairs)
         stock = prepared(pairs, config, progress=self._report, **self._options)
         self.notes += [note for note in stock.notes if note not in self.notes]
         self._stock = wanted, stock
