@@ -161,37 +161,31 @@ def test_pfaust_from_end_to_end(
     assert "best-on-test" in (out / "pfaust-h.md").read_text()
     assert len((out / "pfaust-h-evaluations.csv").read_text().splitlines()) == 5
 
-    # the same command again reads the runs, and finds the same
-    before = (out / "pfaust-h.md").read_text()
-    assert main([*command, "--json"]) == 0
-    summary = json.loads(capsys.readouterr().out)
-    assert len(trainings) == 2
-    assert (out / "pfaust-h.md").read_text() == before
-    assert summary["complete"] is True
-    assert summary["failed"] == []
-    assert [(run["seed"], run["trained"]) for run in summary["runs"]] == [(0, False), (1, False)]
+    # with one seed more, that is all that is left to do; what was there is read, and found the same
+    before = json.loads((out / "summary.json").read_text())["sets"]["pfaust-h"]["rows"]
+    assert main([*command, "--seeds", "0,1,5", "--json"]) == 0
+    said, err = capsys.readouterr()
+    assert err == ""
+    summary = json.loads(said)
+    assert trainings[2:] == ["pfaust-h/seed-5"]
+    assert (summary["complete"], summary["failed"]) == (True, [])
+    assert [(run["seed"], run["trained"]) for run in summary["runs"]] == [(0, False), (1, False), (5, True)]
     assert all(run["seconds"] > 0 for run in summary["runs"])
     of_set = summary["sets"]["pfaust-h"]
     assert (of_set["test"], of_set["pairs"]) == ("PFAUST-H test", 40)
     assert [(row["weights"], row["read_out"], row["seeds"]) for row in of_set["rows"]] == [
-        ("final", "spectral", [0, 1]),
-        ("final", "features", [0, 1]),
-        ("best-on-test", "spectral", [0, 1]),
+        ("final", "spectral", [0, 1, 5]),
+        ("final", "features", [0, 1, 5]),
+        ("best-on-test", "spectral", [0, 1, 5]),
     ]
+    for row, earlier in zip(of_set["rows"], before, strict=True):
+        assert row["measures"]["macro"]["values"][:2] == earlier["measures"]["macro"]["values"]
     micro = of_set["rows"][0]["measures"]["micro"]
     assert micro["mean"] == pytest.approx(np.mean(micro["values"]))
     assert micro["deviation"] == pytest.approx(np.std(micro["values"], ddof=1))
-    assert [(e["seed"], e["iteration"]) for e in of_set["evaluations"]] == [(0, 2), (0, 4), (1, 2), (1, 4)]
+    evaluations = [(e["seed"], e["iteration"]) for e in of_set["evaluations"]]
+    assert evaluations == [(seed, iteration) for seed in (0, 1, 5) for iteration in (2, 4)]
     assert of_set["published"]["Wormhole, unsupervised"] == {"micro": 6.7}
-
-    # a third seed is all that is left to do
-    assert main([*command[:-2], "-o", str(out), "--seeds", "0,1,5", "--quiet"]) == 0
-    assert trainings[2:] == ["pfaust-h/seed-5"]
-    assert capsys.readouterr() == ("", "")
-
-    # other choices would be another study
-    assert main([*command, "--with", "rotation=30"]) == 2
-    assert "seed-0 had rotation=90.0, now it is 30.0; go on with the same choices" in capsys.readouterr().err
 
 
 def test_shrec16_is_tested_both_ways_and_called_a_split(
@@ -249,6 +243,15 @@ def test_an_interrupted_study_goes_on(
     text = capsys.readouterr().out
     assert "run 1 of 2: shrec16-holes, trained on HOLES, seed 0, was there already" in text
     assert "run 2 of 2: shrec16-holes, trained on HOLES, seed 1, 4 iterations in" in text
+    before = (tmp_path / "out/shrec16-holes.md").read_text()
+    assert main([*command, "--quiet"]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert (tmp_path / "out/shrec16-holes.md").read_text() == before
+    assert len(trainings) == 1
+
+    # other choices would be another study
+    assert main([*command, "--with", "rotation=30"]) == 2
+    assert "seed-0 had rotation=90.0, now it is 30.0; go on with the same choices" in capsys.readouterr().err
 
 
 def test_one_failed_run_does_not_lose_the_others(
