@@ -21,9 +21,17 @@ def test_presets_are_where_choices_begin() -> None:
     for name, config in PRESETS.items():
         assert chosen_config(name) == config
     assert chosen_config("pfaust-m", ["distortion-weight=7"]).distortion_weight == 7
-    assert chosen_config(None, iterations=7, seed=3) == TrainingConfig(iterations=7, seed=3)
+    assert chosen_config(None, seed=3) == TrainingConfig(seed=3)
     assert [name for name, _ in preset_rows()] == list(PRESETS)
     assert ("pfaust-h", "the defaults") in preset_rows()
+
+
+def test_a_run_of_any_length_may_be_evaluated_as_often() -> None:
+    assert chosen_config(None, iterations=700) == TrainingConfig(iterations=700)
+    assert chosen_config(None, iterations=700, evaluations=10) == TrainingConfig(iterations=700, evaluate_every=70)
+    assert chosen_config(None, ["iterations=7"], evaluations=10).evaluate_every == 1
+    assert chosen_config(None, ["evaluate_every=300"], iterations=700, evaluations=10).evaluate_every == 300
+    assert chosen_config(None, evaluations=10) == TrainingConfig()
 
 
 @pytest.mark.parametrize(

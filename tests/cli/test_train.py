@@ -60,7 +60,7 @@ def test_the_summary_in_json(words: list[str], tmp_path: Path, capsys: pytest.Ca
     assert (summary["set"], summary["preset"], summary["complete"]) == ("folder", None, True)
     assert (summary["iterations"], summary["config"]["width"]) == (6, 8)
     assert summary["terms"] == ["distortion", "orthogonality"]
-    assert [found["data"] for found in summary["evaluations"]] == ["validation"]
+    assert [found["data"] for found in summary["evaluations"]] == 6 * ["validation"]
     assert all(Path(file).is_file() for file in summary["files"].values())
     assert set(summary["files"]) == {"model", "validated"}
 
@@ -236,6 +236,14 @@ def test_a_whole_with_holes_is_noted(
     words[2] = str(folder)
     assert main([*words, "-o", str(tmp_path / "run"), "--no-cache"]) == 0
     assert "have holes of their own (ball)" in capsys.readouterr().err
+
+
+def test_too_many_eigenfunctions_for_a_small_mesh_are_noted(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words, "-o", str(tmp_path / "run"), "--no-cache", "--with", "map_eigenpairs=40"]) == 0
+    said = capsys.readouterr().err
+    assert re.search(r"the smallest part has 1\d\d vertices, too few for 40 .* --with map_eigenpairs=\d\d may", said)
 
 
 def test_a_gpu_that_is_not_used_is_named(

@@ -11,7 +11,12 @@ from partwhole.matching.config import PRESETS, TrainingConfig, preset
 
 
 def chosen_config(
-    name: str | None, changes: Sequence[str] = (), *, iterations: int | None = None, seed: int | None = None
+    name: str | None,
+    changes: Sequence[str] = (),
+    *,
+    iterations: int | None = None,
+    seed: int | None = None,
+    evaluations: int | None = None,
 ) -> TrainingConfig:
     """A preset, or the defaults, with what the user changed.
 
@@ -20,6 +25,7 @@ def chosen_config(
     name : of the preset; None: the defaults
     changes : "name=value" each
     iterations, seed : the same, with options of their own
+    evaluations : so many on the way, if iterations are changed and evaluate_every is not
 
     Examples
     --------
@@ -39,7 +45,10 @@ def chosen_config(
                 raise ValueError(f"--{option} and --with {option} say the same; give one")
         given[field] = _parsed(field, text.strip())
     given |= {k: v for k, v in (("iterations", iterations), ("seed", seed)) if v is not None}
-    return config.with_changes(**given)
+    changed = config.with_changes(**given)
+    if evaluations is not None and "iterations" in given and "evaluate_every" not in given:
+        changed = changed.with_changes(evaluate_every=max(1, changed.iterations // evaluations))
+    return changed
 
 
 def preset_rows() -> list[tuple[str, str]]:

@@ -31,13 +31,17 @@ from partwhole.cli.options import JsonOption, QuietOption
 from partwhole.cli.pair_sources import DataOption, SetName, SetOption, held_out, pairs_from, set_of
 from partwhole.cli.training_orders import Order
 from partwhole.cli.voice import Voice, output_folder
-from partwhole.datasets.pairs import Pairs
+from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.matching.config import PRESETS
 
 if TYPE_CHECKING:
     from partwhole.matching.run_folder import Progress
     from partwhole.matching.training import TrainingRun
 
+# below so many vertices for each, eigenfunctions on a part are not like those on the whole
+_VERTICES_A_FUNCTION = 4
+# in a run of any length, as there are in one of the usual length
+_EVALUATIONS = 10
 # evaluations shown at the end; the rest is in evaluations.csv
 _SHOWN = 12
 
@@ -55,7 +59,10 @@ def train(
             "--with", metavar="NAME=VALUE", help="Change a choice, as in --with rotation=30; may be repeated."
         ),
     ] = None,
-    iterations: Annotated[int | None, typer.Option(min=1, help="One pair each; as in the preset if not given.")] = None,
+    iterations: Annotated[
+        int | None,
+        typer.Option(min=1, help="One pair each; as in the preset if not given."),
+    ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="For every random choice; 0 if not given.")] = None,
     validate: Annotated[
         bool,
@@ -136,7 +143,7 @@ def _ordered(
         data=None if data is None else str(data.resolve()),
         set=chosen,
         preset=name,
-        config=chosen_config(name, changes or (), iterations=iterations, seed=seed),
+        config=chosen_config(name, changes or (), iterations=iterations, seed=seed, evaluations=_EVALUATIONS),
         validate=validate,
         watch_test=watch_test,
         device=device or "cpu",
@@ -217,6 +224,7 @@ def _trained(
 
     held = read_pairs(sources.train, voice, report)
     unseen = [] if sources.validation is None else read_pairs(sources.validation, voice, report)
+    _note_small_meshes(held, order, voice)
     check_fits([*held, *unseen], device=order.device, for_loss=True)
     stock = prepared(held, order.config, progress=report, **options)
     validation = prepared(unseen, order.config, progress=report, **options) if unseen else None
@@ -230,6 +238,16 @@ def _trained(
 
         knobs: dict[str, Any] = {"folder": folder, "resume": resume, "progress": report, "heartbeat": heartbeat}
         return train(stock, order.config, validation=validation, watch=watch, **knobs, **options)
+
+
+def _note_small_meshes(held: list[Pair], order: Order, voice: Voice) -> None:
+    fewest = min(pair.part.n_vertices for pair in held)
+    most = max(10, fewest // _VERTICES_A_FUNCTION)
+    if order.config.map_eigenpairs > most:
+        voice.note(
+            f"the smallest part has {fewest} vertices, too few for {order.config.map_eigenpairs} eigenfunctions to mean "
+            f"much; --with map_eigenpairs={most} may match better"
+        )
 
 
 def _has_gpu() -> bool:
