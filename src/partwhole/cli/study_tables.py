@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 # what is recorded of every evaluation, and so can be shown of all rows
 COLUMNS = ("micro", "macro", "median pair", "worst pair", "% above 0.15")
 READ_OUTS = ("spectral", "features")
+# of curves in one figure
+_COLOURS = 10
 BEST = (
     "best-on-test: of each seed the recorded evaluation with the lowest micro error, which only the test pairs can tell"
 )
@@ -211,12 +213,15 @@ def _written(
     write_text(files["markdown"], "\n".join([table.markdown(), *(f"{line}  " for line in remarks)]) + "\n")
     write_text(files["latex"], table.latex() + "\n")
     series = by_series(runs, key)
-    curves = {}
-    for of_series in series.values():
-        for read_out in READ_OUTS:
-            of_seeds = [run.errors[key, read_out].pck() for run in of_series]
-            curves[f"{of_series[0].series.label}, {read_out}"] = mean_curve(of_seeds)
-    pck_plot(curves, files["curves"], title=f"{table.title}; final weights, mean over seeds")
+    # more curves than colours can't be told apart
+    shown = READ_OUTS if len(READ_OUTS) * len(series) <= _COLOURS else READ_OUTS[:1]
+    curves = {
+        f"{of_series[0].series.label}, {read_out}": mean_curve([run.errors[key, read_out].pck() for run in of_series])
+        for of_series in series.values()
+        for read_out in shown
+    }
+    weights = dict.fromkeys(run.errors[key, "spectral"].protocol.weights for run in runs if key in run.series.tested_on)
+    pck_plot(curves, files["curves"], title=f"{table.title}; {' and '.join(weights)} weights, mean over seeds")
     if evaluations:
         files["evaluations"] = folder / f"{key}-evaluations.csv"
         text = io.StringIO()
