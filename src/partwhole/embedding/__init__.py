@@ -1,0 +1,31 @@
+"""Embedding: maps of surfaces and points in few dimensions that keep the distances one can trust.
+
+scikit-learn, SciPy and numba are imported when a name is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from partwhole.embedding.classical import classical_scaling
+    from partwhole.embedding.mds import WeightedMDS
+    from partwhole.embedding.result import EmbeddingWarning, Scaling
+    from partwhole.embedding.smacof import weighted_smacof
+
+__all__ = ["EmbeddingWarning", "Scaling", "WeightedMDS", "classical_scaling", "weighted_smacof"]
+
+_HOMES = {
+    "classical": ("classical_scaling",),
+    "mds": ("WeightedMDS",),
+    "result": ("EmbeddingWarning", "Scaling"),
+    "smacof": ("weighted_smacof",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"partwhole.embedding.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,20 @@
+"""What differs between the versions of scikit-learn that are supported, 1.5 and later."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+try:
+    from sklearn.utils.validation import validate_data
+except ImportError:  # before 1.6
+    validate_data = None
+
+
+def checked_data(estimator: Any, X: Any, *, finite: bool = True) -> np.ndarray:
+    """X as scikit-learn checks it: 2-D and of floats; the estimator's `n_features_in_` and names of features are set."""
+    dtypes = [np.float64, np.float32]
+    if validate_data is None:
+        return estimator._validate_data(X, dtype=dtypes, force_all_finite=finite)
+    return validate_data(estimator, X, dtype=dtypes, ensure_all_finite=finite)

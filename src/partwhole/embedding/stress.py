@@ -1,0 +1,158 @@
+"""Stress, its gradient, and the quadratic that majorises it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+
+import numpy as np
+from jaxtyping import Float
+from scipy import sparse
+from scipy.linalg import cho_solve, cholesky
+from scipy.sparse.linalg import splu
+
+from partwhole.embedding.pairs import DensePairs, ListedPairs, Pairs, row_blocks
+from partwhole.store.cores import available_cores
+
+Solve = Callable[[Float[np.ndarray, "n k"]], Float[np.ndarray, "n k"]]
+
+# fewer pairs than this are done before a second thread has started
+_WORTH_A_THREAD = 200_000
+# above so many points the factor is kept in single precision: half the memory, and less than half the time
+_DOUBLE = 2000
+# a share of the degrees, added to the diagonal: rounding then can't make the matrix indefinite
+_RIDGE = {np.float64: 1e-12, np.float32: 1e-5}
+
+
+class Stress:
+    """σ(X) = Σ_{i<j} w_ij (‖x_i − x_j‖ − d_ij)² on checked pairs. Close it, or use it as a context, to end its threads."""
+
+    def __init__(self, pairs: Pairs) -> None:
+        n = len(pairs)
+        self.pairs = pairs
+        n_pairs = n * n if isinstance(pairs, DensePairs) else len(pairs.other)
+        workers = available_cores() if n_pairs > _WORTH_A_THREAD else 1
+        self._pool = ThreadPoolExecutor(workers) if workers > 1 else None
+        # a few blocks for each worker, so that one held up by other work does not hold up the rest
+        self._bounds = np.linspace(0, n, 4 * workers + 1 if workers > 1 else 2).astype(int)
+
+    def __enter__(self) -> Stress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    def __call__(self, X: Float[np.ndarray, "n k"]) -> tuple[float, Float[np.ndarray, "n k"]]:
+        """σ(X) and ½ ∇σ(X) = V X − B(X) X."""
+        from partwhole.embedding.cpu.stress import sparse_stress_rows, stress_rows
+
+        n, k = X.shape
+        stress, gradient = np.empty(n), np.empty((k, n))
+        pairs = self.pairs
+        if isinstance(pairs, DensePairs):
+            points = np.ascontiguousarray(X.T)
+
+            def rows(start: int, stop: int) -> None:
+                stress_rows(
+                    points,
+                    pairs.distances,
+                    pairs.unit,
+                    pairs.weights,
+                    pairs.weight_unit,
+                    pairs.uniform,
+                    start,
+                    stop,
+                    stress,
+                    gradient,
+                )
+        else:
+            listed = np.ascontiguousarray(X)
+
+            def rows(start: int, stop: int) -> None:
+                sparse_stress_rows(
+                    listed, pairs.begin, pairs.other, pairs.distances, pairs.weights, start, stop, stress, gradient
+                )
+
+        if self._pool is None:
+            rows(0, n)
+        else:
+            list(self._pool.map(rows, self._bounds[:-1].tolist(), self._bounds[1:].tolist()))
+        # each pair was met twice
+        return float(stress.sum()) / 2, gradient.T
+
+
+def laplacian_solver(pairs: Pairs) -> Solve:
+    """G ↦ the solution of V Z = G with zero mean, V = diag(W1) − W, for columns of G that sum to zero; factored once.
+
+    V majorises: σ(X + Z) ≤ σ(X) + 2⟨G, Z⟩ + ⟨Z, V Z⟩ with G = ½ ∇σ(X), so X − V⁻¹ G never has more stress than X. So
+    does what is factored in its place where that is not V to the last digit, since it is V with a little more on its
+    diagonal; it has a part in how fast the minimum is found, and none in where it is. The graph of weights must be connected.
+    """
+    n = len(pairs)
+    if n == 1:
+        return np.zeros_like
+    if isinstance(pairs, ListedPairs):
+        return _sparse_solver(pairs) if len(pairs.other) < _FEW_A_POINT * n else _dense_solver(pairs)
+    if pairs.uniform:
+        # V = n I − 11ᵀ in units of the one weight
+        return lambda G: (G - G.mean(axis=0)) / (n * pairs.weight_unit)
+    return _dense_solver(pairs)
+
+
+# a sparse factor fills in; with more pairs for each point than this, a dense one is quicker
+_FEW_A_POINT = 60
+
+
+def _dense_solver(pairs: Pairs) -> Solve:
+    n = len(pairs)
+    dtype = np.float64 if n <= _DOUBLE else np.float32
+    V = np.empty((n, n), dtype)
+    if isinstance(pairs, DensePairs):
+        degrees = np.empty(n)
+        for rows in row_blocks(V):
+            block = pairs.weight_rows(rows)
+            degrees[rows] = block.sum(axis=1)
+            np.negative(block, out=V[rows], casting="same_kind")
+    else:
+        weights = pairs.matrix
+        degrees = weights.sum(axis=1)
+        for rows in row_blocks(V):
+            V[rows] = -weights[rows].toarray()
+    # constants, which V takes to zero, get an eigenvalue like the others; no right side has a share in them
+    V += dtype(degrees.mean() / n)
+    V[np.diag_indices(n)] += (degrees * (1 + _RIDGE[dtype])).astype(dtype)
+    factor = cholesky(V.T, lower=True, overwrite_a=True, check_finite=False)
+
+    def solve(G: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n k"]:
+        largest = float(np.abs(G).max())
+        if largest == 0:
+            return np.zeros(G.shape)
+        # near the minimum G is smaller than single precision can hold
+        right = np.asfortranarray(G / largest, dtype)
+        Z = cho_solve((factor, True), right, overwrite_b=True, check_finite=False).astype(np.float64)
+        return (Z - Z.mean(axis=0)) * largest
+
+    return solve
+
+
+def _sparse_solver(pairs: ListedPairs) -> Solve:
+    weights = pairs.matrix
+    degrees = weights.sum(axis=1)
+    # one point is held where it is; without it the matrix is positive definite, and stays sparse
+    held = int(degrees.argmax())
+    free = np.delete(np.arange(len(pairs)), held)
+    V = sparse.csc_array(sparse.diags_array(degrees) - weights)[free][:, free]
+    factor = splu(
+        sparse.csc_matrix(V), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True}, diag_pivot_thresh=0.0
+    )
+
+    def solve(G: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n k"]:
+        Z = np.zeros(G.shape)
+        Z[free] = factor.solve(np.ascontiguousarray(G[free]))
+        return Z - Z.mean(axis=0)
+
+    return solve
