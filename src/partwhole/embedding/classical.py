@@ -12,6 +12,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from partwhole.criterion.min_plus import min_plus
 from partwhole.embedding.pairs import checked_distances, checked_n_components, row_blocks
+from partwhole.embedding.threads import RowThreads, one_blas_thread
 
 # below so many points all eigenpairs at once are quicker than some by iteration
 _DENSE = 500
@@ -47,7 +48,8 @@ def classical_scaling(distances: ArrayLike, *, n_components: int = 2) -> Float[n
     """
     D = checked_distances(distances)
     checked_n_components(n_components, len(D))
-    return scaled_from(completed(D), n_components)
+    with one_blas_thread():
+        return scaled_from(completed(D), n_components)
 
 
 def scaled_from(D: Float[np.ndarray, "n n"], n_components: int) -> Float[np.ndarray, "n k"]:
@@ -105,16 +107,17 @@ def _largest_eigenpairs(
         values, vectors = eigh(-0.5 * squares, subset_by_index=[n - k, n - 1])
         return values[::-1], vectors[:, ::-1]
 
-    def product(v: Float[np.ndarray, "n *rest"]) -> Float[np.ndarray, "n *rest"]:
-        centred = v - v.mean(axis=0)
-        out = np.empty_like(centred)
-        for rows in row_blocks(D):
-            block = D[rows] * unit
-            out[rows] = np.multiply(block, block, out=block) @ centred
-        return -0.5 * (out - out.mean(axis=0))
+    from partwhole.embedding.cpu.squares import squares_rows
 
-    start = np.random.default_rng(0).standard_normal(n)
-    values, vectors = eigsh(
-        LinearOperator((n, n), matvec=product, matmat=product, dtype=float), k, which="LA", v0=start, tol=1e-10
-    )
+    with RowThreads(n, n * n) as threads:
+
+        def product(v: Float[np.ndarray, "n *one"]) -> Float[np.ndarray, "n"]:
+            centred = (v - v.mean()).reshape(1, n)
+            out = np.empty((1, n))
+            threads(lambda start, stop: squares_rows(D, unit, centred, start, stop, out))
+            return -0.5 * (out[0] - out.mean())
+
+        operator = LinearOperator((n, n), matvec=product, dtype=float)
+        # where ARPACK starts decides the last digits, so it is always at the same vector
+        values, vectors = eigsh(operator, k, which="LA", v0=np.random.default_rng(0).standard_normal(n), tol=1e-10)
     return values[::-1], vectors[:, ::-1]

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics import pairwise_distances
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_non_negative
 
 from partwhole.embedding.result import EmbeddingWarning
 from partwhole.embedding.sklearn_versions import checked_data
@@ -96,6 +97,7 @@ class WeightedMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         precomputed = self.metric == "precomputed"
         X = checked_data(self, X, finite=not (precomputed and weights is not None))
         if precomputed:
+            check_non_negative(X, f'{type(self).__name__} (metric="precomputed")')
             self.dissimilarity_matrix_ = X
         else:
             if _looks_like_distances(X):

@@ -16,6 +16,8 @@ _BLOCK_ENTRIES = 1 << 20
 _ROUNDING = 1e-5
 # below this share of weighted pairs a list of them is quicker than all pairs
 _SPARSE = 0.15
+# unless there are so few points that it doesn't matter
+_SMALL = 256
 
 
 def row_blocks(matrix: np.ndarray) -> Iterator[slice]:
@@ -41,6 +43,10 @@ class DensePairs:
 
     def __len__(self) -> int:
         return len(self.distances)
+
+    @property
+    def n_pairs(self) -> int:
+        return len(self) ** 2
 
     @property
     def uniform(self) -> bool:
@@ -71,6 +77,10 @@ class ListedPairs:
 
     def __len__(self) -> int:
         return len(self.begin) - 1
+
+    @property
+    def n_pairs(self) -> int:
+        return len(self.other)
 
     @property
     def matrix(self) -> Any:
@@ -141,10 +151,6 @@ def checked_distances(distances: ArrayLike) -> Float[np.ndarray, "n n"]:
 def checked_n_components(n_components: int, n: int) -> None:
     if not 1 <= n_components <= n:
         raise ValueError(f"n_components={n_components} must lie between 1 and n_samples={n}, the number of points")
-
-
-# a list of pairs gains nothing on so few points
-_SMALL = 256
 
 
 def _checked_weights(weights: ArrayLike, D: Float[np.ndarray, "n n"]) -> np.ndarray:
@@ -234,13 +240,10 @@ def _listed(D: Float[np.ndarray, "n n"], W: np.ndarray, unit: float, weight_unit
         row, column = np.nonzero(block)
         counts.append(np.bincount(row, minlength=len(block)))
         others.append(column.astype(np.int32))
-        d.append(D[rows][row, column] * unit)
-        w.append(block[row, column] * weight_unit)
+        d.append(D[rows][row, column].astype(float) * unit)
+        w.append(block[row, column].astype(float) * weight_unit)
     begin = np.cumsum(np.concatenate(counts))
-    to_float = np.float64
-    return ListedPairs(
-        begin, np.concatenate(others), np.concatenate(d).astype(to_float), np.concatenate(w).astype(to_float)
-    )
+    return ListedPairs(begin, np.concatenate(others), np.concatenate(d), np.concatenate(w))
 
 
 def _listed_from_sparse(

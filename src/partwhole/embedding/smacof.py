@@ -16,6 +16,7 @@ from partwhole.embedding.descent import Descent, Progress
 from partwhole.embedding.pairs import Pairs, checked_n_components, checked_pairs
 from partwhole.embedding.result import EmbeddingWarning, Scaling
 from partwhole.embedding.stress import Stress, laplacian_solver
+from partwhole.embedding.threads import RowThreads, one_blas_thread
 
 # majorisation hands over to the finish when its steps have come down to this share of the size of the configuration
 _NEAR = 1e-3
@@ -90,12 +91,13 @@ def weighted_smacof(
             EmbeddingWarning,
             stacklevel=2,
         )
-    if n_parts == 1:
-        start = scaled_from(completed(D), n_components) if layout is None else layout
-        way, converged, energy = _embed(pairs, start * unit, knobs)
-        points, history = way.points, np.array(way.history)
-    else:
-        points, history, converged, energy = _embed_parts(D, pairs, unit, layout, labels, n_components, knobs)
+    with one_blas_thread():
+        if n_parts == 1:
+            start = scaled_from(completed(D), n_components) if layout is None else layout
+            way, converged, energy = _embed(pairs, start * unit, knobs)
+            points, history = way.points, np.array(way.history)
+        else:
+            points, history, converged, energy = _embed_parts(D, pairs, unit, layout, labels, n_components, knobs)
     if not converged:
         warnings.warn(
             f"weighted_smacof stopped after max_iter={max_iter} steps, before they were below tol={tol:g}: "
@@ -131,7 +133,8 @@ class _Knobs:
 
 def _embed(pairs: Pairs, start: Float[np.ndarray, "n k"], knobs: _Knobs) -> tuple[Descent, bool, float]:
     """One component: the way down, whether it came to its end, and Σ w d²; all in the units of the pairs."""
-    with Stress(pairs) as stress:
+    with RowThreads(len(pairs), pairs.n_pairs) as threads:
+        stress = Stress(pairs, threads)
         energy = stress(np.zeros_like(start))[0]
         way = Descent(stress, laplacian_solver(pairs), start, max_iter=knobs.max_iter, progress=knobs.progress)
         converged = way.majorise(energy * (max(knobs.tol, _NEAR) if knobs.finish else knobs.tol) ** 2)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from types import TracebackType
 
 import numpy as np
 from jaxtyping import Float
@@ -13,74 +11,40 @@ from scipy.linalg import cho_solve, cholesky
 from scipy.sparse.linalg import splu
 
 from partwhole.embedding.pairs import DensePairs, ListedPairs, Pairs, row_blocks
-from partwhole.store.cores import available_cores
+from partwhole.embedding.threads import RowThreads
 
 Solve = Callable[[Float[np.ndarray, "n k"]], Float[np.ndarray, "n k"]]
 
-# fewer pairs than this are done before a second thread has started
-_WORTH_A_THREAD = 200_000
 # above so many points the factor is kept in single precision: half the memory, and less than half the time
 _DOUBLE = 2000
+# a sparse factor fills in; with more pairs for each point than this, a dense one is quicker
+_FEW_A_POINT = 60
 # a share of the degrees, added to the diagonal: rounding then can't make the matrix indefinite
 _RIDGE = {np.float64: 1e-12, np.float32: 1e-5}
 
 
 class Stress:
-    """σ(X) = Σ_{i<j} w_ij (‖x_i − x_j‖ − d_ij)² on checked pairs. Close it, or use it as a context, to end its threads."""
+    """σ(X) = Σ_{i<j} w_ij (‖x_i − x_j‖ − d_ij)² on checked pairs."""
 
-    def __init__(self, pairs: Pairs) -> None:
-        n = len(pairs)
-        self.pairs = pairs
-        n_pairs = n * n if isinstance(pairs, DensePairs) else len(pairs.other)
-        workers = available_cores() if n_pairs > _WORTH_A_THREAD else 1
-        self._pool = ThreadPoolExecutor(workers) if workers > 1 else None
-        # a few blocks for each worker, so that one held up by other work does not hold up the rest
-        self._bounds = np.linspace(0, n, 4 * workers + 1 if workers > 1 else 2).astype(int)
-
-    def __enter__(self) -> Stress:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._pool is not None:
-            self._pool.shutdown()
+    def __init__(self, pairs: Pairs, threads: RowThreads) -> None:
+        self.pairs, self.threads = pairs, threads
 
     def __call__(self, X: Float[np.ndarray, "n k"]) -> tuple[float, Float[np.ndarray, "n k"]]:
         """σ(X) and ½ ∇σ(X) = V X − B(X) X."""
-        from partwhole.embedding.cpu.stress import sparse_stress_rows, stress_rows
+        from partwhole.embedding.cpu.stress import listed_stress_rows, stress_rows
 
         n, k = X.shape
         stress, gradient = np.empty(n), np.empty((k, n))
-        pairs = self.pairs
-        if isinstance(pairs, DensePairs):
+        out = (stress, gradient)
+        given = self.pairs
+        if isinstance(given, DensePairs):
             points = np.ascontiguousarray(X.T)
-
-            def rows(start: int, stop: int) -> None:
-                stress_rows(
-                    points,
-                    pairs.distances,
-                    pairs.unit,
-                    pairs.weights,
-                    pairs.weight_unit,
-                    pairs.uniform,
-                    start,
-                    stop,
-                    stress,
-                    gradient,
-                )
+            dense = (points, given.distances, given.unit, given.weights, given.weight_unit, given.uniform)
+            self.threads(lambda start, stop: stress_rows(*dense, start, stop, *out))
         else:
-            listed = np.ascontiguousarray(X)
-
-            def rows(start: int, stop: int) -> None:
-                sparse_stress_rows(
-                    listed, pairs.begin, pairs.other, pairs.distances, pairs.weights, start, stop, stress, gradient
-                )
-
-        if self._pool is None:
-            rows(0, n)
-        else:
-            list(self._pool.map(rows, self._bounds[:-1].tolist(), self._bounds[1:].tolist()))
+            points = np.ascontiguousarray(X)
+            listed = (points, given.begin, given.other, given.distances, given.weights)
+            self.threads(lambda start, stop: listed_stress_rows(*listed, start, stop, *out))
         # each pair was met twice
         return float(stress.sum()) / 2, gradient.T
 
@@ -101,10 +65,6 @@ def laplacian_solver(pairs: Pairs) -> Solve:
         # V = n I − 11ᵀ in units of the one weight
         return lambda G: (G - G.mean(axis=0)) / (n * pairs.weight_unit)
     return _dense_solver(pairs)
-
-
-# a sparse factor fills in; with more pairs for each point than this, a dense one is quicker
-_FEW_A_POINT = 60
 
 
 def _dense_solver(pairs: Pairs) -> Solve:

@@ -58,7 +58,7 @@ def stress_rows(points, distances, unit, weights, weight_unit, shared, start, st
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
-def sparse_stress_rows(points, begin, other, distances, weights, start, stop, stress, gradient):
+def listed_stress_rows(points, begin, other, distances, weights, start, stop, stress, gradient):
     """The same over listed pairs: row i holds the pairs begin[i] to begin[i + 1], with `other` points."""
     k = points.shape[1]
     for i in range(start, stop):
