@@ -63,6 +63,15 @@ class GivenDistances:
         with np.errstate(over="ignore"):  # beyond the largest float, K is above every finite D
             return np.add.outer(left, right)
 
+    def by_the_boundary(self, to_boundary: Array) -> Array:
+        """K_ij = d(i, B) + d(j, B)"""
+        nearest = self.smallest(to_boundary)
+        return self.outer_sum(self.of_rows(nearest), nearest)
+
+    def across_what_is_missing(self, to_boundary: Array, across: Float[np.ndarray, "b b"]) -> Array:
+        """K = to_boundaryᵀ ⊗ across ⊗ to_boundary"""
+        return self.min_plus(self.min_plus(self.of_rows(to_boundary).T, self.like_distances(across)), to_boundary)
+
     def like_distances(self, array: Float[np.ndarray, "b b"]) -> Float[np.ndarray, "b b"]:
         with np.errstate(over="ignore"):  # beyond the largest float, K is above every finite D
             return array.astype(self.distances.dtype)

@@ -17,11 +17,10 @@ whole too. The criteria differ in `across` alone:
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from partwhole.criterion.border import Border, bound_of
-from partwhole.criterion.given import Array, GivenDistances, given_distances
+from partwhole.criterion.given import given_distances
 from partwhole.criterion.loops import check_piece_of_sphere
 from partwhole.criterion.min_plus import Device
 from partwhole.criterion.result import Criterion
@@ -53,8 +52,7 @@ def boundary_criterion(
     """
     given = given_distances(mesh, D, rows, from_boundary, device)
     border = Border.of(mesh, given.between_boundary(mesh), metric_bound, sound)
-    nearest = given.smallest(given.to_boundary(border.slack))
-    K = given.outer_sum(given.of_rows(nearest), nearest)
+    K = given.by_the_boundary(given.to_boundary(border.slack))
     return given.criterion("boundary", mesh, K, sound=sound, rtol=rtol, metric_bound=1.0)
 
 
@@ -106,7 +104,7 @@ def wormhole_criterion(
     """
     given = given_distances(mesh, D, rows, from_boundary, device)
     border = Border.of(mesh, given.between_boundary(mesh), metric_bound, sound)
-    K = _threshold(given, border, border.straight)
+    K = given.across_what_is_missing(given.to_boundary(border.slack), border.straight)
     return given.criterion("wormhole", mesh, K, sound=sound, rtol=rtol, metric_bound=bound_of(metric_bound))
 
 
@@ -149,11 +147,5 @@ def same_loop_criterion(
     check_piece_of_sphere(mesh)
     given = given_distances(mesh, D, rows, from_boundary, device)
     border = Border.of(mesh, given.between_boundary(mesh), metric_bound, sound)
-    K = _threshold(given, border, border.chained(device))
+    K = given.across_what_is_missing(given.to_boundary(border.slack), border.chained(device))
     return given.criterion("same-loop", mesh, K, sound=sound, rtol=rtol, metric_bound=bound_of(metric_bound))
-
-
-def _threshold(given: GivenDistances, border: Border, across: Float[np.ndarray, "b b"]) -> Array:
-    """K = to_boundaryᵀ ⊗ across ⊗ to_boundary"""
-    to_boundary = given.to_boundary(border.slack)
-    return given.min_plus(given.min_plus(given.of_rows(to_boundary).T, given.like_distances(across)), to_boundary)
