@@ -64,11 +64,11 @@ def scaled_from(D: Float[np.ndarray, "n n"], n_components: int) -> Float[np.ndar
 
 def completed(D: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:
     """D with unknown distances replaced by the shortest way over known ones; D itself if all are known."""
-    known = sum(int(np.count_nonzero(np.isfinite(D[rows]))) for rows in row_blocks(D))
+    known = sum(int(np.count_nonzero(np.isfinite(D[rows]))) for rows in row_blocks(len(D)))
     if known == D.size:
         return D
     ways = _shortest_ways(D, known / D.size)
-    for rows in row_blocks(D):
+    for rows in row_blocks(len(D)):
         # the known ones stay as they are, even where a way round is shorter
         np.copyto(ways[rows], D[rows], where=np.isfinite(D[rows]))
     if not np.isfinite(ways).all():
@@ -81,15 +81,12 @@ def completed(D: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:
 
 def _shortest_ways(D: Float[np.ndarray, "n n"], share: float) -> Float[np.ndarray, "n n"]:
     if share < _FEW:
-        row, column = np.nonzero(np.isfinite(D) & (D > 0))
-        row, column = row.astype(np.int32), column.astype(np.int32)
-        graph = sparse.csr_array((D[row, column].astype(float), (row, column)), shape=D.shape)
-        zero = np.argwhere((D == 0) & ~np.eye(len(D), dtype=bool))
-        if not len(zero):  # a search over a sparse graph takes a stored zero for a missing edge
-            return dijkstra(graph, directed=False)
+        row, column = np.nonzero(np.isfinite(D))
+        return dijkstra(sparse.csr_array((D[row, column].astype(float), (row, column)), shape=D.shape))
     ways = np.where(np.isfinite(D), D, np.inf)
     while True:
-        shorter = np.minimum(min_plus(ways, ways), ways)
+        shorter = min_plus(ways, ways)
+        np.minimum(shorter, ways, out=shorter)
         if np.array_equal(shorter, ways):
             return ways
         ways = shorter

@@ -20,10 +20,10 @@ _SPARSE = 0.15
 _SMALL = 256
 
 
-def row_blocks(matrix: np.ndarray) -> Iterator[slice]:
+def row_blocks(n: int) -> Iterator[slice]:
     """Slices of rows, so that what is computed on the way stays small beside an n×n matrix."""
-    height = max(1, _BLOCK_ENTRIES // max(1, matrix.shape[-1]))
-    for start in range(0, len(matrix), height):
+    height = max(1, _BLOCK_ENTRIES // n)
+    for start in range(0, n, height):
         yield slice(start, start + height)
 
 
@@ -88,6 +88,10 @@ class ListedPairs:
         n = len(self)
         return sparse.csr_array((self.weights, self.other, self.begin), shape=(n, n))
 
+    def weight_rows(self, rows: slice) -> Float[np.ndarray, "_ n"]:
+        """Rows of the scaled weights."""
+        return self.matrix[rows].toarray()
+
     def among(self, members: Int[np.ndarray, "m"]) -> ListedPairs:
         """The pairs of some points, in the same units."""
         n = len(self)
@@ -109,14 +113,14 @@ def checked_pairs(distances: ArrayLike, weights: Any) -> tuple[Float[np.ndarray,
                 f"distances[{unknown[0]}, {unknown[1]}] is {D[unknown]}; "
                 "where distances are not known give weights, zero there: weights=np.isfinite(distances)"
             )
-        unit = _unit(max((float(D[rows].max()) for rows in row_blocks(D)), default=0.0))
+        unit = _unit(max((float(D[rows].max()) for rows in row_blocks(len(D))), default=0.0))
         return D, DensePairs(D, np.ones((1, len(D)), np.uint8), unit, 1.0), unit, 1.0
     if sparse.issparse(weights):
         return _listed_from_sparse(D, weights)
     W = _checked_weights(weights, D)
     largest = np.zeros(2)
     n_weighted = 0
-    for rows in row_blocks(D):
+    for rows in row_blocks(len(D)):
         weighted = W[rows] > 0
         n_weighted += int(np.count_nonzero(weighted))
         largest = np.maximum(largest, [D[rows].max(initial=0.0, where=weighted), W[rows].max()])
@@ -165,7 +169,7 @@ def _checked_weights(weights: ArrayLike, D: Float[np.ndarray, "n n"]) -> np.ndar
     unknown = _first(D, lambda block, rows: ~np.isfinite(block) & (W[rows] > 0))
     if unknown is not None:
         _raise_unknown(D, *unknown)
-    if len(D) > 1 and all(not np.any(_without_diagonal(W, rows)) for rows in row_blocks(W)):
+    if len(D) > 1 and all(not np.any(_without_diagonal(W, rows)) for rows in row_blocks(len(W))):
         raise ValueError("weights are zero for all pairs: nothing says where points belong; give some pairs a weight")
     return W
 
@@ -194,7 +198,7 @@ def _of_floats(matrix: np.ndarray, name: str) -> np.ndarray:
 def _symmetric(matrix: np.ndarray, name: str) -> np.ndarray:
     """The matrix itself if it is symmetric; the mean with its transpose if it is so but for rounding."""
     exact = True
-    for rows in row_blocks(matrix):
+    for rows in row_blocks(len(matrix)):
         block, turned = matrix[rows], np.ascontiguousarray(matrix[:, rows].T)
         different = (block != turned) & ~(np.isnan(block) & np.isnan(turned))
         if not different.any():
@@ -212,7 +216,7 @@ def _symmetric(matrix: np.ndarray, name: str) -> np.ndarray:
     if exact:
         return matrix
     mean = np.empty_like(matrix)
-    for rows in row_blocks(matrix):
+    for rows in row_blocks(len(matrix)):
         np.add(matrix[rows], matrix[:, rows].T, out=mean[rows])
         mean[rows] /= 2
     return mean
@@ -220,7 +224,7 @@ def _symmetric(matrix: np.ndarray, name: str) -> np.ndarray:
 
 def _first(matrix: np.ndarray, condition: Callable[[np.ndarray, slice], np.ndarray]) -> tuple[int, int] | None:
     """Row and column of the first entry for which the condition holds."""
-    for rows in row_blocks(matrix):
+    for rows in row_blocks(len(matrix)):
         found = condition(matrix[rows], rows)
         if found.any():
             i, j = np.unravel_index(found.argmax(), found.shape)
@@ -235,7 +239,7 @@ def _unit(largest: float) -> float:
 
 def _listed(D: Float[np.ndarray, "n n"], W: np.ndarray, unit: float, weight_unit: float) -> ListedPairs:
     counts, others, d, w = [np.zeros(1, np.int64)], [], [], []
-    for rows in row_blocks(D):
+    for rows in row_blocks(len(D)):
         block = _without_diagonal(W, rows)
         row, column = np.nonzero(block)
         counts.append(np.bincount(row, minlength=len(block)))

@@ -183,4 +183,6 @@ def _checked_init(init: Any, n: int, n_components: int) -> Float[np.ndarray, "n 
         raise ValueError(
             f"init has {np.count_nonzero(~np.isfinite(X))} entries that are NaN or infinite; give finite ones"
         )
+    if n > 1 and not np.ptp(X, axis=0).any():
+        raise ValueError("init has all points at one place, from where no direction leads down; spread them out")
     return X

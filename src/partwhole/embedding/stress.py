@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import sparse
 from scipy.linalg import cho_solve, cholesky
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
 from partwhole.embedding.pairs import DensePairs, ListedPairs, Pairs, row_blocks
@@ -17,8 +18,10 @@ Solve = Callable[[Float[np.ndarray, "n k"]], Float[np.ndarray, "n k"]]
 
 # above so many points the factor is kept in single precision: half the memory, and less than half the time
 _DOUBLE = 2000
-# a sparse factor fills in; with more pairs for each point than this, a dense one is quicker
-_FEW_A_POINT = 60
+# a sparse factor is quicker than a dense one below this share of pairs, if it doesn't fill in
+_SPARSE = 0.05
+# it doesn't if weights are local: then, in a good order of the points, they lie in a band of this share of the width
+_BAND = 1 / 3
 # a share of the degrees, added to the diagonal: rounding then can't make the matrix indefinite
 _RIDGE = {np.float64: 1e-12, np.float32: 1e-5}
 
@@ -60,41 +63,40 @@ def laplacian_solver(pairs: Pairs) -> Solve:
     if n == 1:
         return np.zeros_like
     if isinstance(pairs, ListedPairs):
-        return _sparse_solver(pairs) if len(pairs.other) < _FEW_A_POINT * n else _dense_solver(pairs)
+        return _sparse_solver(pairs) if pairs.n_pairs < _SPARSE * n**2 and _local(pairs) else _dense_solver(pairs)
     if pairs.uniform:
         # V = n I − 11ᵀ in units of the one weight
         return lambda G: (G - G.mean(axis=0)) / (n * pairs.weight_unit)
     return _dense_solver(pairs)
 
 
+def _local(pairs: ListedPairs) -> bool:
+    place = np.empty(len(pairs), np.int64)
+    place[reverse_cuthill_mckee(sparse.csr_matrix(pairs.matrix), symmetric_mode=True)] = np.arange(len(pairs))
+    one = np.repeat(place, np.diff(pairs.begin))
+    return int(np.abs(one - place[pairs.other]).max()) < _BAND * len(pairs)
+
+
 def _dense_solver(pairs: Pairs) -> Solve:
     n = len(pairs)
     dtype = np.float64 if n <= _DOUBLE else np.float32
+    degrees = np.concatenate([pairs.weight_rows(rows).sum(axis=1, dtype=float) for rows in row_blocks(n)])
+    root = np.sqrt(degrees)
+    # √deg is what V / √(deg degᵀ) takes to zero; it gets eigenvalue 1, like the others, and no right side has a share in it
+    null = root / np.sqrt(degrees.sum())
     V = np.empty((n, n), dtype)
-    if isinstance(pairs, DensePairs):
-        degrees = np.empty(n)
-        for rows in row_blocks(V):
-            block = pairs.weight_rows(rows)
-            degrees[rows] = block.sum(axis=1)
-            np.negative(block, out=V[rows], casting="same_kind")
-    else:
-        weights = pairs.matrix
-        degrees = weights.sum(axis=1)
-        for rows in row_blocks(V):
-            V[rows] = -weights[rows].toarray()
-    # constants, which V takes to zero, get an eigenvalue like the others; no right side has a share in them
-    V += dtype(degrees.mean() / n)
-    V[np.diag_indices(n)] += (degrees * (1 + _RIDGE[dtype])).astype(dtype)
+    for rows in row_blocks(n):
+        V[rows] = null[rows, None] * null - pairs.weight_rows(rows) / root[rows, None] / root
+    V[np.diag_indices(n)] += dtype(1 + _RIDGE[dtype])
     factor = cholesky(V.T, lower=True, overwrite_a=True, check_finite=False)
 
     def solve(G: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n k"]:
-        largest = float(np.abs(G).max())
-        if largest == 0:
-            return np.zeros(G.shape)
+        right = G / root[:, None]
         # near the minimum G is smaller than single precision can hold
-        right = np.asfortranarray(G / largest, dtype)
-        Z = cho_solve((factor, True), right, overwrite_b=True, check_finite=False).astype(np.float64)
-        return (Z - Z.mean(axis=0)) * largest
+        largest = float(np.abs(right).max()) or 1.0
+        right = np.asfortranarray(right / largest, dtype)
+        Z = cho_solve((factor, True), right, overwrite_b=True, check_finite=False) * (largest / root[:, None])
+        return Z - Z.mean(axis=0)
 
     return solve
 
@@ -105,7 +107,7 @@ def _sparse_solver(pairs: ListedPairs) -> Solve:
     # one point is held where it is; without it the matrix is positive definite, and stays sparse
     held = int(degrees.argmax())
     free = np.delete(np.arange(len(pairs)), held)
-    V = sparse.csc_array(sparse.diags_array(degrees) - weights)[free][:, free]
+    V = sparse.csc_array(sparse.diags_array(degrees * (1 + _RIDGE[np.float64])) - weights)[free][:, free]
     factor = splu(
         sparse.csc_matrix(V), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True}, diag_pivot_thresh=0.0
     )
