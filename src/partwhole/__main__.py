@@ -1,6 +1,8 @@
 """`python -m partwhole` is the command line."""
 
+import sys
+
 from partwhole.cli.main import main
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -114,6 +114,7 @@ def _repeated(ball: Surface, times: int) -> dict[str, torch.Tensor | None]:
         "mass": ball.mass.repeat(times),
         "functions": ball.functions.repeat(times, 1),
         "basis": ball.basis.repeat(1, times, 1),
+        "curvature": None,
         "distances": None,
     }
 

@@ -55,7 +55,7 @@ def test_edges_that_say_nothing_count_nothing():
     points = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1]]
     book = Mesh(points, [[0, 1, 2], [1, 0, 3], [0, 1, 4]])
     assert not integrated_mean_curvature(book).any()
-    folded = Mesh(points[:4] + [[0, -1, 1]], [[0, 1, 2], [0, 1, 4]])
+    folded = Mesh([*points[:4], [0, -1, 1]], [[0, 1, 2], [0, 1, 4]])
     assert not integrated_mean_curvature(folded).any()
     hinge = Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, -1]], [[0, 1, 2], [1, 0, 3]])
     assert integrated_mean_curvature(hinge)[:2] == pytest.approx([np.pi / 8, np.pi / 8])

@@ -141,7 +141,8 @@ def _measured(
     from partwhole.matching.examination import Examination
 
     held = with_truth(read_pairs(pairs, voice, report), pairs.name, voice)
-    check_fits(held, device=options["device"], for_loss=False)
+    judged = any(matcher.needs_distances for matcher in matchers.values())
+    check_fits(held, device=options["device"], for_loss=judged)
     kinds = {pair.ground_truth.kind for pair in held if pair.ground_truth is not None}
     changed: dict[str, Any] = {}
     if rounded:
@@ -150,16 +151,16 @@ def _measured(
             changed = {"ground_truth": "barycentric, rounded"}
         else:
             voice.note("--rounded changes nothing: the true places are vertices")
-    examinations: dict[tuple[int, int], Examination] = {}
+    examinations: dict[tuple[Any, ...], Examination] = {}
     rows = []
     for name, matcher in matchers.items():
-        size = matcher.config.eigenpairs, matcher.config.diffusion_eigenpairs
-        if size not in examinations:
+        needs = Examination.needs(matcher.config)
+        if needs not in examinations:
             knobs: dict[str, Any] = {"name": pairs.name, "method": method, "progress": report, **options}
-            examinations[size] = Examination(held, matcher.config, **knobs)
+            examinations[needs] = Examination(held, matcher.config, **knobs)
         weights = matcher.card.get("weights")
         for read_out in read_outs:
-            found = examinations[size].of(
+            found = examinations[needs].of(
                 matcher,
                 read_out=read_out,
                 weights=weights if weights in ("final", "validated", "best-on-test") else "final",

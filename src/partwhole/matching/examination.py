@@ -54,7 +54,7 @@ class Examination:
         self.name: str = name or str(getattr(pairs, "name", "pairs"))
         self.method: Method = method
         options: dict[str, Any] = {"device": device, "cache": cache, "workers": workers, "progress": progress}
-        self.stock = prepared(self.pairs, config, for_loss=False, **options)
+        self.stock = prepared(self.pairs, config, for_loss=config.headings > 1, **options)
         wholes = self.stock.meshes[1]
         self.distances = []
         for done, mesh in enumerate(wholes):
@@ -63,6 +63,12 @@ class Examination:
             self.distances.append(distances_of(mesh, method=method, device=device).cpu().numpy())
         if progress is not None:
             progress("distances", len(wholes), len(wholes))
+
+    @staticmethod
+    def needs(config: TrainingConfig) -> tuple[Any, ...]:
+        """Equal for choices that can share an examination: all that it prepares of the surfaces."""
+        judged = (config.criterion, config.mask, config.distances, config.low_pass, config.precision)
+        return config.eigenpairs, config.diffusion_eigenpairs, judged if config.headings > 1 else None
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -87,13 +93,16 @@ class Examination:
         progress : called with ("matching", pairs done, pairs in all)
         """
         stock = self.stock
-        of_parts = [matcher.features(surface) for surface in stock.parts]
         of_wholes = [matcher.features(surface) for surface in stock.wholes]
         results = []
+        known, of_part = -1, []
         for done, (pair, (p, w)) in enumerate(zip(self.pairs, stock.pairs, strict=True)):
             if progress is not None:
                 progress("matching", done, len(self.pairs))
-            features = None if thorough else (of_parts[p], of_wholes[w])
+            if not thorough and p != known:
+                # parts come with all their wholes, one after the other
+                known, of_part = p, matcher.part_features(stock.parts[p])
+            features = None if thorough else (of_part, of_wholes[w])
             start = time.perf_counter()
             found = matcher.vertex_map(stock.parts[p], stock.wholes[w], read_out=read_out, features=features)
             vertex_map = found.cpu().numpy().astype(np.int64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +17,9 @@ from torch import Tensor
 from partwhole.datasets.pairs import Pair
 from partwhole.matching.checkpoints import read_tensors, write_tensors
 from partwhole.matching.config import TrainingConfig
+from partwhole.matching.headings import best_heading, turned
 from partwhole.matching.network import DiffusionNet
+from partwhole.matching.preparation import prepared
 from partwhole.matching.soft_maps import ReadOut, hard_map, spectral_map
 from partwhole.matching.surfaces import CHANNELS, Surface, surface_of
 from partwhole.mesh import Mesh
@@ -101,27 +104,33 @@ class Matcher:
         with torch.no_grad():
             return self.network(surface.inputs(self.config.inputs), surface.operators)
 
+    def part_features(self, part: Surface) -> list[Float[Tensor, "p f"]]:
+        """Features of the vertices of a part, at each heading that is tried."""
+        step = 2 * math.pi / self.config.headings
+        return [self.features(turned(part, k * step, self.config.vertical)) for k in range(self.config.headings)]
+
     def vertex_map(
         self,
         part: Surface,
         whole: Surface,
         *,
         read_out: ReadOut = "spectral",
-        features: tuple[Tensor, Tensor] | None = None,
+        features: tuple[list[Tensor], Tensor] | None = None,
     ) -> Int[Tensor, "p"]:
         """For each vertex of the part its vertex of the whole.
 
         Parameters
         ----------
-        part, whole : surfaces on the device of the network
+        part, whole : surfaces on the device of the network; with distances and weights if several headings are tried
         read_out : "features", the vertex of the most similar features; "spectral", that map smoothed through the
             eigenfunctions of both
-        features : of part and whole, if they have been computed already
+        features : `part_features` of the part and `features` of the whole, if they have been computed already
         """
         if read_out not in ("features", "spectral"):
             raise ValueError(f"read_out must be 'features' or 'spectral', got {read_out!r}")
-        of_part, of_whole = features or (self.features(part), self.features(whole))
-        nearest = hard_map(of_part, of_whole)
+        of_part, of_whole = features or (self.part_features(part), self.features(whole))
+        maps = [hard_map(turn, of_whole) for turn in of_part]
+        nearest = maps[best_heading(maps, part, whole)] if len(maps) > 1 else maps[0]
         if read_out == "features":
             return nearest
         k = min(self.config.map_eigenpairs, part.values.shape[-1], whole.values.shape[-1])
@@ -137,15 +146,20 @@ class Matcher:
         cache : where eigenpairs are kept
         """
         pair = Pair.of(part, whole)
-        prepared = [self.surface(mesh, cache=cache) for mesh in (pair.part, pair.whole)]
+        stock = prepared([pair], self.config, for_loss=self.needs_distances, device=self.device.type, cache=cache)
         start = time.perf_counter()
-        found = self.vertex_map(*prepared, read_out=read_out).cpu().numpy()
+        found = self.vertex_map(stock.parts[0], stock.wholes[0], read_out=read_out).cpu().numpy()
         return Match(found, read_out, seconds=time.perf_counter() - start)
 
     def surface(self, mesh: Mesh, *, cache: Cache | None = None) -> Surface:
-        """What this network needs of a mesh in the units of `Pair`, on its device."""
+        """What this network needs of a mesh in the units of `Pair`, on its device; without distances."""
         sizes = {"eigenpairs": self.config.eigenpairs, "diffusion_eigenpairs": self.config.diffusion_eigenpairs}
         return surface_of(mesh, **sizes, cache=cache).to(self.device)
+
+    @property
+    def needs_distances(self) -> bool:
+        """Whether maps are judged by distances: then surfaces must have them."""
+        return self.config.headings > 1
 
 
 def new_network(config: TrainingConfig) -> DiffusionNet:

@@ -39,7 +39,7 @@ _NOT_OF_SURFACES = (
     *("inputs", "width", "blocks", "features", "dropout", "temperature"),
     *("distortion_weight", "orthogonality_weight", "iterations", "evaluate_every", "seed"),
     *("learning_rate", "final_learning_rate", "cosine_epochs", "gradient_norm"),
-    *("rotation", "vertical", "noise", "noise_limit", "scaling"),
+    *("rotation", "vertical", "noise", "noise_limit", "scaling", "headings"),
 )
 
 
@@ -145,7 +145,7 @@ class Failed:
 
 
 class Examiner:
-    """Test pairs, prepared once for all matchers that need as many eigenpairs.
+    """Test pairs, prepared once for all matchers that need the same of them.
 
     Parameters
     ----------
@@ -155,11 +155,11 @@ class Examiner:
 
     def __init__(self, tests: Mapping[str, Source], **options: Any) -> None:
         self.tests, self.options = tests, options
-        self._held: dict[tuple[str, int, int], Examination] = {}
+        self._held: dict[tuple[Any, ...], Examination] = {}
 
     def examination(self, test: str, config: TrainingConfig) -> Examination:
         """Of these test pairs, for networks with these choices."""
-        key = test, config.eigenpairs, config.diffusion_eigenpairs
+        key = test, *Examination.needs(config)
         if key not in self._held:
             source = self.tests[test]
             self._held[key] = Examination(list(source.read()), config, name=source.name, **self.options)

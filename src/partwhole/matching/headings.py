@@ -1,0 +1,71 @@
+"""Which way a part faces, where the network can't tell: it is tried at several headings, and the best map is taken.
+
+A body turned by half a turn has nearly the same geodesic distances, left and right exchanged and front and back with them,
+so no loss on distances alone can tell. What differs is how the surface bends: the belly, the heels, the nose. A map is
+judged by both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from partwhole.matching.augmentation import turns
+from partwhole.matching.config import Axis
+from partwhole.matching.surfaces import Surface
+
+# how much the agreement of curvature counts beside the logarithm of the distortion; fixed on training parts of PFAUST
+CURVATURE_WEIGHT = 3.0
+# vertices among which distances are compared: the sum over all pairs is known well enough from some
+_SAMPLE = 700
+
+
+def turned(surface: Surface, angle: float, axis: Axis) -> Surface:
+    """The surface turned about an axis, as far as the network sees it."""
+    R = turns(torch.tensor(angle, device=surface.points.device), axis)
+    return replace(surface, points=surface.points @ R.T, normals=surface.normals @ R.T)
+
+
+def curvature_agreement(vertex_map: Int[Tensor, "p"], part: Surface, whole: Surface) -> Float[Tensor, ""]:
+    """Correlation, weighted by area, of the mean curvature of the part with that of the whole read through the map.
+
+    The mean over the scales at which `Surface.curvature` is smoothed. 1 for the identity.
+    """
+    if part.curvature is None or whole.curvature is None:
+        raise ValueError("the curvature of part or whole is not known; prepare them with surface_of")
+    share = (part.mass / part.mass.sum())[:, None]
+
+    def centred(values: Tensor) -> Tensor:
+        return values - (share * values).sum(dim=0)
+
+    one, other = centred(part.curvature), centred(whole.curvature[vertex_map])
+    spread = ((share * one.square()).sum(dim=0) * (share * other.square()).sum(dim=0)).sqrt()
+    # a flat part agrees with everything
+    return ((share * one * other).sum(dim=0) / spread.clamp(min=1e-12)).mean()
+
+
+def distance_distortion(vertex_map: Int[Tensor, "p"], part: Surface, whole: Surface) -> Float[Tensor, ""]:
+    """Σ W_ij (D_whole(map i, map j) − D_part(i, j))² / Σ W_ij, over a sample of the vertices."""
+    if part.distances is None or part.weights is None or whole.distances is None:
+        raise ValueError("distances of part or whole are not known; give them with Surface.with_loss")
+    # evenly through the numbers of the vertices: the same ones each time, from everywhere
+    sample = torch.linspace(0, len(part) - 1, min(_SAMPLE, len(part)), device=part.mass.device).round().long()
+    ends = vertex_map[sample]
+    W = part.weights[sample][:, sample]
+    found = whole.distances[ends][:, ends].to(W.dtype)
+    return (W * (found - part.distances[sample][:, sample]).square()).sum() / W.sum()
+
+
+def best_heading(
+    vertex_maps: list[Int[Tensor, "p"]], part: Surface, whole: Surface, *, weight: float = CURVATURE_WEIGHT
+) -> int:
+    """argmin over the maps of log distortion − weight · agreement of curvature."""
+    scores = [
+        distance_distortion(found, part, whole).clamp(min=1e-12).log()
+        - weight * curvature_agreement(found, part, whole)
+        for found in vertex_maps
+    ]
+    return int(torch.stack(scores).argmin())

@@ -1,0 +1,95 @@
+"""Choosing among headings, against bodies whose heading is known."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from partwhole.datasets import Pair, make_body, random_cuts, sphere
+from partwhole.matching import TrainingConfig, prepared, surface_of
+from partwhole.matching.headings import best_heading, curvature_agreement, distance_distortion, turned
+from partwhole.matching.matcher import Matcher, new_network
+
+CONFIG = TrainingConfig(width=8, blocks=1, features=8, map_eigenpairs=40, diffusion_eigenpairs=20, headings=4)
+
+
+@pytest.fixture(scope="module")
+def cut():
+    return random_cuts(make_body("hand", 600, seed=3).rest, recipe="pfaust-m", seed=0)
+
+
+@pytest.fixture(scope="module")
+def stock(cut):
+    return prepared([Pair.of_cut(cut, centre="whole")], CONFIG)
+
+
+@pytest.fixture(scope="module")
+def truth(cut):
+    return torch.from_numpy(cut.vertex_map.astype(np.int64))
+
+
+def test_the_true_map_agrees_and_distorts_little(stock, truth):
+    part, whole = stock.parts[0], stock.wholes[0]
+    other = truth[torch.randperm(len(truth), generator=torch.Generator().manual_seed(0))]
+    assert curvature_agreement(truth, part, whole) > 0.9
+    assert abs(float(curvature_agreement(other, part, whole))) < 0.2
+    assert distance_distortion(truth, part, whole) < 1e-2 * distance_distortion(other, part, whole)
+    assert best_heading([other, truth], part, whole) == 1
+
+
+def test_distortion_is_the_weighted_mean_over_all_pairs_of_a_small_part(stock, truth):
+    part, whole = stock.parts[0], stock.wholes[0]
+    assert len(part) <= 700
+    shifted = (truth + 5) % len(whole)
+    error = (whole.distances[shifted][:, shifted] - part.distances).square()
+    expected = (part.weights * error).sum() / part.weights.sum()
+    assert float(distance_distortion(shifted, part, whole)) == pytest.approx(float(expected), rel=1e-5)
+
+
+def test_curvature_decides_between_maps_of_equal_distortion(stock, truth):
+    part, whole = stock.parts[0], stock.wholes[0]
+    # the same surface with its curvature forgotten: only distances are left, and the first of equal maps is taken
+    blind = [replace(s, curvature=torch.zeros_like(s.curvature)) for s in (part, whole)]
+    assert best_heading([truth, truth], *blind) == 0
+    mirrored = replace(part, curvature=-part.curvature)
+    assert curvature_agreement(truth, mirrored, whole) == -curvature_agreement(truth, part, whole)
+
+
+def test_turned_by_a_full_turn_is_the_same():
+    ball = surface_of(sphere(100), eigenpairs=20)
+    for axis in ("x", "y", "z"):
+        again = turned(turned(ball, math.pi, axis), math.pi, axis)
+        assert torch.allclose(again.points, ball.points, atol=1e-6)
+        assert torch.allclose(turned(ball, 0.3, axis).normals.norm(dim=1), torch.ones(100), atol=1e-6)
+
+
+def test_a_matcher_that_tries_headings_does_not_mind_how_the_part_stands(stock):
+    torch.manual_seed(0)
+    matcher = Matcher(new_network(CONFIG), CONFIG)
+    part, whole = stock.parts[0], stock.wholes[0]
+    expected = matcher.vertex_map(part, whole, read_out="features")
+    # a quarter turn is one of four headings: the same maps are compared, in another order
+    found = matcher.vertex_map(turned(part, math.pi / 2, "y"), whole, read_out="features")
+    assert (found == expected).float().mean() > 0.99
+    single = Matcher(new_network(CONFIG), CONFIG.with_changes(headings=1))
+    assert len(single.part_features(part)) == 1
+    assert len(matcher.part_features(part)) == 4
+
+
+def test_match_prepares_what_headings_need(cut):
+    torch.manual_seed(0)
+    matcher = Matcher(new_network(CONFIG), CONFIG)
+    found = matcher.match(cut.part, cut.whole)
+    assert len(found.vertex_map) == cut.part.n_vertices
+
+
+def test_what_is_missing_is_said(stock, truth):
+    part, whole = stock.parts[0], stock.wholes[0]
+    with pytest.raises(ValueError, match="with_loss"):
+        distance_distortion(truth, part.with_loss(None), whole)
+    with pytest.raises(ValueError, match="surface_of"):
+        curvature_agreement(truth, replace(part, curvature=None), whole)
