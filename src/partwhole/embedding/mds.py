@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -62,16 +61,17 @@ class WeightedMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     embedding_: np.ndarray
     dissimilarity_matrix_: np.ndarray
 
+    # scikit-learn wants any value to be taken here; what is wrong with one is said by fit
     def __init__(
         self,
-        n_components: int = 2,
+        n_components: Any = 2,
         *,
-        metric: str | Callable[..., Any] = "euclidean",
-        metric_params: dict[str, Any] | None = None,
-        init: str = "classical",
-        max_iter: int = 1000,
-        tol: float = 1e-6,
-        finish: bool = True,
+        metric: Any = "euclidean",
+        metric_params: Any = None,
+        init: Any = "classical",
+        max_iter: Any = 1000,
+        tol: Any = 1e-6,
+        finish: Any = True,
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -153,8 +154,10 @@ def checked_distances(distances: ArrayLike) -> Float[np.ndarray, "n n"]:
 
 
 def checked_n_components(n_components: int, n: int) -> None:
-    if not 1 <= n_components <= n:
-        raise ValueError(f"n_components={n_components} must lie between 1 and n_samples={n}, the number of points")
+    if not isinstance(n_components, Integral) or not 1 <= n_components <= n:
+        raise ValueError(
+            f"n_components={n_components} must be a whole number from 1 to n_samples={n}, the number of points"
+        )
 
 
 def _checked_weights(weights: ArrayLike, D: Float[np.ndarray, "n n"]) -> np.ndarray:
@@ -205,7 +208,7 @@ def _symmetric(matrix: np.ndarray, name: str) -> np.ndarray:
             continue
         exact = False
         with np.errstate(invalid="ignore"):
-            wrong = different & ~(np.abs(block - turned) <= _ROUNDING * np.maximum(block, turned))
+            wrong = different & ~(np.abs(block - turned) <= _ROUNDING * np.minimum(block, turned))
         if wrong.any():
             i, j = np.unravel_index(wrong.argmax(), wrong.shape)
             i += rows.start
