@@ -135,7 +135,9 @@ def test_without_weights_stress_is_no_higher_than_that_of_scikit_learn(seed: int
     for weights in (None, np.ones_like(D), np.full(D.shape, 3.0)):
         found = weighted_smacof(D, weights, init=start, finish=False, max_iter=5000, tol=1e-7)
         scale = 3.0 if weights is not None and weights[0, 0] == 3 else 1.0
-        assert found.stress == pytest.approx(scale * theirs, rel=1e-5)
+        # older versions of scikit-learn stop a little early, whatever eps is
+        assert found.stress <= scale * theirs * (1 + 1e-5)
+        assert found.stress == pytest.approx(scale * theirs, rel=5e-3)
     assert weighted_smacof(D, init=start).stress <= theirs * 1.1
 
 
