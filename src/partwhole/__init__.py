@@ -1,5 +1,7 @@
 """Match a part of a surface to the whole it came from, and know which distances on the part can be trusted."""
 
+from typing import TYPE_CHECKING, Any
+
 from partwhole import datasets
 from partwhole._version import __version__
 from partwhole.criterion import Criterion, boundary_criterion, same_loop_criterion, wormhole_criterion
@@ -11,16 +13,24 @@ from partwhole.geodesics import (
     scale_invariant_metric,
     uniform_metric,
 )
+from partwhole.matching import TrainingConfig
 from partwhole.mesh import Mesh, decimate, farthest_points, read_mesh, refine_border, remesh, repair, write_mesh
+
+if TYPE_CHECKING:
+    from partwhole.matching import Matcher, WormholeLoss, evaluate, train
 
 __all__ = [
     "Criterion",
+    "Matcher",
     "Mesh",
     "Metric",
+    "TrainingConfig",
+    "WormholeLoss",
     "__version__",
     "boundary_criterion",
     "datasets",
     "decimate",
+    "evaluate",
     "farthest_points",
     "geodesic_distances",
     "metric_at_vertices",
@@ -31,7 +41,17 @@ __all__ = [
     "repair",
     "same_loop_criterion",
     "scale_invariant_metric",
+    "train",
     "uniform_metric",
     "wormhole_criterion",
     "write_mesh",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # names that need torch, which is imported only when one of them is used
+    if name in ("Matcher", "WormholeLoss", "evaluate", "train"):
+        from partwhole import matching
+
+        return getattr(matching, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

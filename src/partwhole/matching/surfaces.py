@@ -32,7 +32,7 @@ from partwhole.store.cache import Cache
 _HEAT_TIMES = np.geomspace(0.004, 0.5, 16)
 _WAVE_ENERGIES = np.log(np.geomspace(20, 1500, 16))
 _WAVE_WIDTH = 0.4
-_CURVATURE_TIMES = np.array([0.0005, 0.001, 0.002, 0.004])
+_CURVATURE_TIME = 0.0002
 
 CHANNELS = {"xyz": 6, "signatures": 32, "xyz+signatures": 38}
 
@@ -50,7 +50,7 @@ class Surface:
     basis : the first eigenfunctions and their gradients, see `Operators`
     distances : geodesic; only where a loss needs them
     weights : of pairs of vertices in the loss: mask × area × area; only on parts that a loss needs
-    curvature : mean curvature, smoothed by diffusion for several times
+    curvature : mean curvature, a little smoothed
     absent : −inf for vertices that only fill up a batch and no soft map may reach, 0 for the others; None: there are none
     """
 
@@ -63,7 +63,7 @@ class Surface:
     basis: Float[Tensor, "*batch 3 n d"]
     distances: Float[Tensor, "n n"] | None = None
     weights: Float[Tensor, "n n"] | None = None
-    curvature: Float[Tensor, "*batch n t"] | None = None
+    curvature: Float[Tensor, "*batch n"] | None = None
     absent: Float[Tensor, "n"] | None = None
 
     def __len__(self) -> int:
@@ -149,10 +149,10 @@ def signatures(basis: Eigenpairs) -> Float[np.ndarray, "n 32"]:
     return np.concatenate([heat, wave_kernel_signature(basis, _WAVE_ENERGIES, width=_WAVE_WIDTH)], axis=1)
 
 
-def smoothed_curvature(mesh: Mesh, basis: Eigenpairs) -> Float[np.ndarray, "n 4"]:
-    """Φ exp(−λ t) Φᵀ h, h the integrated mean curvature, for four times t: how the surface bends, finer and coarser."""
-    h = integrated_mean_curvature(mesh)
-    return basis.functions @ (np.exp(-np.outer(basis.values, _CURVATURE_TIMES)) * (basis.functions.T @ h)[:, None])
+def smoothed_curvature(mesh: Mesh, basis: Eigenpairs) -> Float[np.ndarray, "n"]:
+    """Φ exp(−λ t) Φᵀ h, h the integrated mean curvature, t a short time: how the surface bends, without the triangles."""
+    coefficients = basis.functions.T @ integrated_mean_curvature(mesh)
+    return basis.functions @ (np.exp(-basis.values * _CURVATURE_TIME) * coefficients)
 
 
 def distances_of(mesh: Mesh, *, method: Method, device: str) -> Float[Tensor, "n n"]:
