@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from partwhole.criterion.given import GivenDistances, checked_distances
 from partwhole.criterion.result import Criterion
+from partwhole.geodesics.distances import symmetrise
 
 # Sums along a path, in one order or the other, differ by less in single precision; distances of a sample are never
 # known so well that it would matter. One value for both precisions, so that both find the same ties.
@@ -57,6 +58,8 @@ def criterion_of_points(
         threshold = given.by_the_boundary(given.from_boundary)
     else:
         threshold = given.across_what_is_missing(given.from_boundary, straight_lines(boundary, points))
+        # the two products are rounded in another order for (j, i)
+        symmetrise(threshold, mean=False)
     return Criterion(
         kind=kind,
         distances=distances,

@@ -16,7 +16,6 @@ whole too. The criteria differ in `across` alone:
 
 from __future__ import annotations
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from partwhole.criterion.border import Border, bound_of
@@ -45,6 +44,7 @@ def boundary_criterion(
 
     Examples
     --------
+    >>> import numpy as np
     >>> square = Mesh([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], [[0, 1, 2], [0, 2, 3]])
     >>> D = np.array([[0, 1, 2**0.5, 1], [1, 0, 1, 2], [2**0.5, 1, 0, 1], [1, 2, 1, 0]])
     >>> boundary_criterion(square, D).fraction  # every vertex lies on the boundary
@@ -97,6 +97,7 @@ def wormhole_criterion(
 
     Examples
     --------
+    >>> import numpy as np
     >>> square = Mesh([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], [[0, 1, 2], [0, 2, 3]])
     >>> D = np.array([[0, 1, 2**0.5, 1], [1, 0, 1, 2], [2**0.5, 1, 0, 1], [1, 2, 1, 0]])
     >>> wormhole_criterion(square, D).mask[1]  # along the edges, 1 to 3 is farther than the straight line

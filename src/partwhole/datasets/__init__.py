@@ -10,6 +10,7 @@ from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.datasets.pfaust import PFaust
 from partwhole.datasets.primitives import annulus, cylinder, plane, slivers, sphere, sphere_cap, torus
 from partwhole.datasets.shrec16 import Shrec16
+from partwhole.datasets.swiss_roll import SwissRoll, swiss_roll
 
 __all__ = [
     "Body",
@@ -23,6 +24,7 @@ __all__ = [
     "Pairs",
     "PartKey",
     "Shrec16",
+    "SwissRoll",
     "WholeKey",
     "annulus",
     "body_pairs",
@@ -36,5 +38,6 @@ __all__ = [
     "slivers",
     "sphere",
     "sphere_cap",
+    "swiss_roll",
     "torus",
 ]

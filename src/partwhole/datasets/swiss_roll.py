@@ -70,7 +70,7 @@ def swiss_roll(
     --------
     >>> roll = swiss_roll(variant="hole", seed=0)
     >>> roll.points.shape, roll.flat.shape
-    ((1689, 3), (1689, 2))
+    ((1668, 3), (1668, 2))
     >>> t = np.hypot(roll.points[:, 0], roll.points[:, 2])
     >>> bool(np.allclose(roll.flat[:, 0], arc_length(t) - arc_length(np.array(1.5 * np.pi))))
     True

@@ -9,16 +9,36 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from partwhole.embedding.boundary import BoundaryDetection, boundary_figure, boundary_points
     from partwhole.embedding.classical import classical_scaling
+    from partwhole.embedding.estimators import TCIE, WHCIE
     from partwhole.embedding.mds import WeightedMDS
+    from partwhole.embedding.point_clouds import graph_distances, neighbour_graph, neighbour_spacing
     from partwhole.embedding.result import EmbeddingWarning, Scaling
     from partwhole.embedding.smacof import weighted_smacof
 
-__all__ = ["EmbeddingWarning", "Scaling", "WeightedMDS", "classical_scaling", "weighted_smacof"]
+__all__ = [
+    "TCIE",
+    "WHCIE",
+    "BoundaryDetection",
+    "EmbeddingWarning",
+    "Scaling",
+    "WeightedMDS",
+    "boundary_figure",
+    "boundary_points",
+    "classical_scaling",
+    "graph_distances",
+    "neighbour_graph",
+    "neighbour_spacing",
+    "weighted_smacof",
+]
 
 _HOMES = {
+    "boundary": ("BoundaryDetection", "boundary_figure", "boundary_points"),
     "classical": ("classical_scaling",),
+    "estimators": ("TCIE", "WHCIE"),
     "mds": ("WeightedMDS",),
+    "point_clouds": ("graph_distances", "neighbour_graph", "neighbour_spacing"),
     "result": ("EmbeddingWarning", "Scaling"),
     "smacof": ("weighted_smacof",),
 }

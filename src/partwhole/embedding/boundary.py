@@ -10,6 +10,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 
+from partwhole.embedding.point_clouds import checked_points, nearest_neighbours
+
 # Directions tried around each point, one every two degrees.
 _DIRECTIONS = 180
 
@@ -25,7 +27,7 @@ class BoundaryDetection:
 
     score : 1 where neighbours stay behind a line through the point (more where they stay behind it by some distance),
         falling to 0 and below inside the surface
-    mask : whether the score is above the threshold
+    mask : whether the score is above the threshold, of the point and of at least one of its neighbours
     threshold : what the score was compared with
     """
 
@@ -73,27 +75,20 @@ def boundary_points(X: ArrayLike, *, n_neighbors: int = 25, threshold: float = 0
         raise ValueError(f"n_neighbors must be at least 3 to see around a point, got {n_neighbors}")
     if not np.isfinite(threshold):
         raise ValueError(f"threshold must be finite, got {threshold}")
-    score = np.ones(len(points))
-    for block, flat in _tangent_neighbours(points, min(n_neighbors, len(points) - 1)):
+    _, nearest = nearest_neighbours(points, min(n_neighbors, len(points) - 1))
+    score = np.empty(len(points))
+    for block, flat in _tangent_neighbours(points, nearest):
         score[block] = 1 - _depth(flat)
-    return BoundaryDetection(score=score, mask=score > threshold, threshold=threshold)
+    above = score > threshold
+    # a boundary is a curve, so a point of it is never alone; where one is, the sample has a small gap by chance
+    return BoundaryDetection(score=score, mask=above & above[nearest].any(axis=1), threshold=threshold)
 
 
-def checked_points(X: ArrayLike) -> Float[np.ndarray, "n d"]:
-    points = np.asarray(X, dtype=np.float64)
-    if points.ndim != 2 or points.shape[1] < 1 or len(points) < 2:
-        raise ValueError(f"X must be at least two points, one row each, got shape {points.shape}")
-    if not np.isfinite(points).all():
-        raise ValueError("X contains NaN or infinite coordinates: remove these points")
-    return points
-
-
-def _tangent_neighbours(points: Float[np.ndarray, "n d"], k: int) -> Iterator[tuple[slice, Float[np.ndarray, "_ k 2"]]]:
-    """The k nearest neighbours of each point in its tangent plane, the point at the origin, nearest first."""
-    from partwhole.embedding.point_clouds import nearest_neighbours
-
-    _, nearest = nearest_neighbours(points, k)
-    height = max(1, _BLOCK_NUMBERS // ((k + 1) * max(points.shape[1], _DIRECTIONS)))
+def _tangent_neighbours(
+    points: Float[np.ndarray, "n d"], nearest: Int[np.ndarray, "n k"]
+) -> Iterator[tuple[slice, Float[np.ndarray, "_ k 2"]]]:
+    """The neighbours of each point in its tangent plane, the point itself at the origin."""
+    height = max(1, _BLOCK_NUMBERS // ((nearest.shape[1] + 1) * max(points.shape[1], _DIRECTIONS)))
     for start in range(0, len(points), height):
         block = slice(start, start + height)
         around = points[nearest[block]] - points[block, None]
@@ -134,7 +129,7 @@ def boundary_figure(
             f"coordinates must be {len(detection.mask)} places in the plane or in space, got shape {places.shape}"
         )
     figure = Figure(figsize=(8, 6), layout="constrained")
-    axes = figure.add_subplot(projection="3d" if places.shape[1] == 3 else None)
+    axes: Any = figure.add_subplot(projection="3d" if places.shape[1] == 3 else None)
     drawn = axes.scatter(*places.T, c=detection.score, s=8, vmin=-0.5, vmax=1, cmap="viridis")
     axes.scatter(*places[detection.mask].T, facecolors="none", edgecolors="tab:red", s=30, linewidths=0.7)
     axes.set_title(f"{detection.mask.sum()} of {len(detection.mask)} points on the boundary")

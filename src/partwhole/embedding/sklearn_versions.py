@@ -12,9 +12,12 @@ except ImportError:  # before 1.6
     validate_data = None
 
 
-def checked_data(estimator: Any, X: Any, *, finite: bool = True) -> np.ndarray:
-    """X as scikit-learn checks it: 2-D and of floats; the estimator's `n_features_in_` and names of features are set."""
+def checked_data(estimator: Any, X: Any, *, finite: bool = True, reset: bool = True) -> np.ndarray:
+    """X as scikit-learn checks it: 2-D and of floats; the estimator's `n_features_in_` and names of features are set.
+
+    With reset=False they are not: X must have those that were set before.
+    """
     dtypes = [np.float64, np.float32]
     if validate_data is None:
-        return estimator._validate_data(X, dtype=dtypes, force_all_finite=finite)
-    return validate_data(estimator, X, dtype=dtypes, ensure_all_finite=finite)
+        return estimator._validate_data(X, dtype=dtypes, force_all_finite=finite, reset=reset)
+    return validate_data(estimator, X, dtype=dtypes, ensure_all_finite=finite, reset=reset)
