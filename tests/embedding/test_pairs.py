@@ -69,6 +69,22 @@ def test_rounding_is_averaged_away() -> None:
     assert D[2, 1] < given[1, 2] < D[1, 2]
 
 
+@pytest.mark.parametrize("weight", [True, 1.0, 0.3])
+@pytest.mark.parametrize("on_diagonal", [0, 1, 9])
+def test_weights_that_are_all_the_same_are_one_row(weight: float, on_diagonal: float) -> None:
+    D, _ = case()
+    W = np.full(D.shape, weight)
+    np.fill_diagonal(W, on_diagonal)
+    _, pairs, _, weight_unit = checked_pairs(D, W)
+    assert isinstance(pairs, DensePairs)
+    assert pairs.uniform
+    np.testing.assert_array_equal(pairs.weight_rows(slice(0, 6)), weight * weight_unit * (1 - np.eye(6)))
+    W[0, 3] = W[3, 0] = 0
+    assert not checked_pairs(D, W)[1].uniform
+    chosen = np.array([1, 4])
+    np.testing.assert_array_equal(pairs.among(chosen).weight_rows(slice(0, 2))[0, 1], weight * weight_unit)
+
+
 def test_few_pairs_are_listed_and_mean_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("partwhole.embedding.pairs._SMALL", 10)
     D, W = case(30)

@@ -137,7 +137,7 @@ def test_without_weights_stress_is_no_higher_than_that_of_scikit_learn(seed: int
         scale = 3.0 if weights is not None and weights[0, 0] == 3 else 1.0
         # older versions of scikit-learn stop a little early, whatever eps is
         assert found.stress <= scale * theirs * (1 + 1e-5)
-        assert found.stress == pytest.approx(scale * theirs, rel=5e-3)
+        assert found.stress == pytest.approx(scale * theirs, rel=2e-2)
     assert weighted_smacof(D, init=start).stress <= theirs * 1.1
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -33,8 +34,8 @@ class DensePairs:
     """All pairs. Distances times `unit` and weights times `weight_unit` are at most 1; the units are powers of two, so
     that scaling is exact.
 
-    `weights` has one row for each point, or a single row of ones that serves all. Distances may be anything where the
-    weight is 0; the diagonal of the weights is ignored.
+    `weights` has one row for each point, or a single one that serves all if all weights are the same. Distances may be
+    anything where the weight is 0; the diagonal of the weights is ignored.
     """
 
     distances: Float[np.ndarray, "n n"]
@@ -83,7 +84,7 @@ class ListedPairs:
     def n_pairs(self) -> int:
         return len(self.other)
 
-    @property
+    @cached_property
     def matrix(self) -> Any:
         """The scaled weights as a sparse matrix."""
         n = len(self)
@@ -120,16 +121,20 @@ def checked_pairs(distances: ArrayLike, weights: Any) -> tuple[Float[np.ndarray,
         return _listed_from_sparse(D, weights)
     W = _checked_weights(weights, D)
     largest = np.zeros(2)
-    n_weighted = 0
+    n_weighted = n_same = 0
     for rows in row_blocks(len(D)):
-        weighted = W[rows] > 0
+        weights = _without_diagonal(W, rows)
+        weighted = weights > 0
         n_weighted += int(np.count_nonzero(weighted))
-        largest = np.maximum(largest, [D[rows].max(initial=0.0, where=weighted), W[rows].max()])
+        n_same += int(np.count_nonzero(weights == W[0, -1]))
+        largest = np.maximum(largest, [D[rows].max(initial=0.0, where=weighted), weights.max()])
     unit, weight_unit = _unit(largest[0]), _unit(largest[1])
-    pairs: Pairs = DensePairs(D, W, unit, weight_unit)
-    if len(D) > _SMALL and n_weighted < _SPARSE * D.size:
-        pairs = _listed(D, W, unit, weight_unit)
-    return D, pairs, unit, weight_unit
+    n = len(D)
+    if n_weighted == n_same == n * n - n:
+        W = np.full((1, n), W[0, -1])
+    elif n > _SMALL and n_weighted < _SPARSE * n * n:
+        return D, _listed(D, W, unit, weight_unit), unit, weight_unit
+    return D, DensePairs(D, W, unit, weight_unit), unit, weight_unit
 
 
 def checked_distances(distances: ArrayLike) -> Float[np.ndarray, "n n"]:
@@ -265,10 +270,9 @@ def _listed_from_sparse(
         raise ValueError(f"weights has an entry {worst}; weights are finite and not negative")
     if len(D) and abs(W - W.T).max() > _ROUNDING * W.max():
         raise ValueError("weights is not symmetric; use (weights + weights.T) / 2 if it should be")
-    W = sparse.csr_array((W + W.T) / 2)
-    W.setdiag(0)
-    W.eliminate_zeros()
-    W.sort_indices()
+    W = ((W + W.T) / 2).tocoo()
+    kept = (W.row != W.col) & (W.data > 0)
+    W = sparse.csr_array((W.data[kept], (W.row[kept], W.col[kept])), shape=W.shape)
     if len(D) > 1 and W.nnz == 0:
         raise ValueError("weights are zero for all pairs: nothing says where points belong; give some pairs a weight")
     row = np.repeat(np.arange(len(D)), np.diff(W.indptr))

@@ -65,8 +65,9 @@ def laplacian_solver(pairs: Pairs) -> Solve:
     if isinstance(pairs, ListedPairs):
         return _sparse_solver(pairs) if pairs.n_pairs < _SPARSE * n**2 and _local(pairs) else _dense_solver(pairs)
     if pairs.uniform:
-        # V = n I − 11ᵀ in units of the one weight
-        return lambda G: (G - G.mean(axis=0)) / (n * pairs.weight_unit)
+        # V = w (n I − 11ᵀ) with the one weight w
+        weight = float(pairs.weights[0, 0]) * pairs.weight_unit
+        return lambda G: (G - G.mean(axis=0)) / (n * weight)
     return _dense_solver(pairs)
 
 
