@@ -12,7 +12,19 @@ from partwhole._version import __version__
 from partwhole.cli import main as program
 from partwhole.cli.main import main
 
-COMMANDS = [["mask"], ["demo"], ["reproduce"], ["reproduce", "consistent-pairs"]]
+COMMANDS = [
+    ["mask"],
+    ["demo"],
+    ["train"],
+    ["evaluate"],
+    ["dataset"],
+    ["dataset", "make"],
+    ["reproduce"],
+    ["reproduce", "consistent-pairs"],
+    ["reproduce", "pfaust"],
+    ["reproduce", "shrec16"],
+    ["reproduce", "ablation"],
+]
 
 
 def one_error(capsys: pytest.CaptureFixture[str]) -> str:

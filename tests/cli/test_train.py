@@ -105,7 +105,7 @@ def test_an_interrupted_run_goes_on_and_ends_with_the_same_weights(
     out, err = capsys.readouterr()
     assert out == ""
     assert err.splitlines()[-3:] == [
-        "stopping after this iteration; once more to stop at once",
+        "stopping as soon as the run can be saved; once more to stop at once",
         f"note: go on with: partwhole train --resume {parted}",
         "error: interrupted; nothing half-written was left behind",
     ]
@@ -167,7 +167,7 @@ def test_data_that_moved_are_found_again_and_other_data_are_refused(
 
 def test_the_second_interruption_is_obeyed_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt), command._stop_between_iterations() as stop:  # noqa: PT012
+    with pytest.raises(KeyboardInterrupt), command.stop_between_iterations() as stop:  # noqa: PT012
         stop()
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
@@ -181,7 +181,7 @@ def test_outside_the_main_thread_no_signal_is_touched() -> None:
     seen = []
 
     def elsewhere() -> None:
-        with command._stop_between_iterations() as stop:
+        with command.stop_between_iterations() as stop:
             stop()
             seen.append(True)
 

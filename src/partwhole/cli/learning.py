@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
+import signal
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Any, Literal
 
 import typer
@@ -134,3 +136,30 @@ def command_line(*words: str | Path) -> str:
     "partwhole train --resume 'my runs/one'"
     """
     return shlex.join(["partwhole", *map(str, words)])
+
+
+@contextmanager
+def stop_between_iterations() -> Iterator[Any]:
+    """A function that raises KeyboardInterrupt if there was a Ctrl-C since; the second one interrupts at once."""
+    asked = False
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+        print("stopping as soon as the run can be saved; once more to stop at once", file=sys.stderr)
+
+    def stop() -> None:
+        if asked:
+            raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGINT, ask)
+    except ValueError:  # not the main thread, which alone may do this
+        yield stop
+        return
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -61,10 +61,10 @@ def partwhole(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error; works in any place.")] = False,
 ) -> None:
-    """Know which distances on a part of a surface can be trusted.
+    """Match a part of a surface to its whole, and know which distances on the part can be trusted.
 
     A scan with holes is a part of a surface; a hole makes detours, so distances on it may be wrong. The criteria prove
-    which ones are right.
+    which ones are right, and a network that is trained with these alone finds where each vertex of a part belongs.
     """
 
 

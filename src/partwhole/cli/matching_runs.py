@@ -6,11 +6,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from partwhole.cli.learning import Device, Stages, chosen_cache, read_pairs, ready, stages, with_truth
+from partwhole.cli.learning import (
+    Device,
+    Stages,
+    chosen_cache,
+    read_pairs,
+    ready,
+    stages,
+    stop_between_iterations,
+    with_truth,
+)
 from partwhole.cli.memory import check_fits
 from partwhole.cli.models import load_models
 from partwhole.cli.pair_sources import SetName, pairs_from
-from partwhole.cli.train import _stop_between_iterations
 from partwhole.cli.voice import Voice, output_folder
 from partwhole.datasets.pairs import Pair, Pairs
 
@@ -49,7 +57,7 @@ def trained_runs(
     test = {name: pairs_from(data, _set(name), "test") for s in series for name in s.tested_on}
     runs: list[Run] = []
     failed: list[Failed] = []
-    with stages(voice) as report, _stop_between_iterations() as stop:
+    with stages(voice) as report, stop_between_iterations() as stop:
 
         def progress(stage: str, done: int, total: int) -> None:
             report(stage, done, total)

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import signal
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,6 +19,7 @@ from partwhole.cli.learning import (
     read_pairs,
     ready,
     stages,
+    stop_between_iterations,
     with_truth,
 )
 from partwhole.cli.memory import check_fits, told_plainly
@@ -230,7 +226,7 @@ def _trained(
     validation = prepared(unseen, order.config, progress=report, **options) if unseen else None
     for note in stock.notes:
         voice.note(note)
-    with _stop_between_iterations() as stop:
+    with stop_between_iterations() as stop:
 
         def heartbeat(state: Progress) -> None:
             report.detail("training", f"loss {sum(state.losses[-1]):.4g}")
@@ -254,33 +250,6 @@ def _has_gpu() -> bool:
     import torch
 
     return bool(torch.cuda.is_available())
-
-
-@contextmanager
-def _stop_between_iterations() -> Iterator[Any]:
-    """A function that raises KeyboardInterrupt if there was a Ctrl-C since; the second one interrupts at once."""
-    asked = False
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        nonlocal asked
-        if asked:
-            raise KeyboardInterrupt
-        asked = True
-        print("stopping after this iteration; once more to stop at once", file=sys.stderr)
-
-    def stop() -> None:
-        if asked:
-            raise KeyboardInterrupt
-
-    try:
-        before = signal.signal(signal.SIGINT, ask)
-    except ValueError:  # not the main thread, which alone may do this
-        yield stop
-        return
-    try:
-        yield stop
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _tell(order: Order, folder: Path, run: TrainingRun, voice: Voice) -> None:

@@ -96,7 +96,8 @@ class Examination:
         stock = self.stock
         of_wholes = [_timed(matcher.features, surface) for surface in stock.wholes]
         results = []
-        known, of_part = -1, ([], 0.0)
+        known = -1
+        of_part: tuple[Any, float] = ([], 0.0)
         for done, (pair, (p, w)) in enumerate(zip(self.pairs, stock.pairs, strict=True)):
             if progress is not None:
                 progress("matching", done, len(self.pairs))
