@@ -215,6 +215,13 @@ def test_duplicates_and_points_at_one_place() -> None:
     assert (nothing.stress, nothing.normalised_stress, nothing.n_iter, nothing.converged) == (0.0, 0.0, 0, True)
 
 
+def test_points_that_coincide_at_the_start_part() -> None:
+    points = np.random.default_rng(22).normal(size=(30, 2))
+    found = weighted_smacof(distances_of(points), init=points.round())
+    assert len(np.unique(points.round(), axis=0)) < 25
+    assert mismatch(found.embedding, points) < 1e-4
+
+
 def test_one_and_two_points() -> None:
     one = weighted_smacof(np.zeros((1, 1)), n_components=1)
     np.testing.assert_array_equal(one.embedding, [[0.0]])

@@ -20,6 +20,8 @@ from partwhole.embedding.threads import RowThreads, one_blas_thread
 
 # majorisation hands over to the finish when its steps have come down to this share of the size of the configuration
 _NEAR = 1e-3
+# what moves points of a start apart that coincide, as a share of its extent
+_HAIR = 1e-9
 
 
 def weighted_smacof(
@@ -48,7 +50,8 @@ def weighted_smacof(
         The diagonal doesn't matter
     n_components : dimensions of X
     init : X to start from, (n, n_components); "classical" is the classical scaling of all known distances, whatever
-        their weight, with unknown ones completed by shortest paths
+        their weight, with unknown ones completed by shortest paths. Points of a given X that coincide are moved apart by
+        a hair
     max_iter : most steps to take
     tol : stop when a step is below this share of the size of the configuration, both measured by V: √⟨Z, VZ⟩ for a step Z,
         √(Σ w d²) for the size
@@ -185,4 +188,7 @@ def _checked_init(init: Any, n: int, n_components: int) -> Float[np.ndarray, "n 
         )
     if n > 1 and not np.ptp(X, axis=0).any():
         raise ValueError("init has all points at one place, from where no direction leads down; spread them out")
+    # points at one place feel the same pull and never part; which way they do so is of no account
+    again = np.setdiff1d(np.arange(n), np.unique(X, axis=0, return_index=True)[1])
+    X[again] += _HAIR * np.ptp(X, axis=0).max() * np.random.default_rng(0).standard_normal((len(again), n_components))
     return X
