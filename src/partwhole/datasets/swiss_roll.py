@@ -28,8 +28,9 @@ class SwissRoll:
     points : positions in space, noise included
     flat : where each point lies on the unrolled sheet, before noise: arc length along the roll, and width. The map
         from the sheet to the roll keeps all lengths, so this is what an embedding in the plane should give back
-    boundary : True for points on the rim of the sheet or of what is missing: of the six points nearest to it, were
-        the sheet complete and endless, at least one is not there
+    boundary : True for points on the rim of the sheet or of what is missing: they lie within half a spacing of it (the
+        spacing is the square root of the area that a sample has to itself), or at least one of the six nearest points,
+        were the sheet complete and endless, is not there
     variant, noise : as asked for
     """
 
@@ -72,7 +73,7 @@ def swiss_roll(
     >>> roll.points.shape, roll.flat.shape
     ((1668, 3), (1668, 2))
     >>> t = np.hypot(roll.points[:, 0], roll.points[:, 2])
-    >>> bool(np.allclose(roll.flat[:, 0], arc_length(t) - arc_length(np.array(1.5 * np.pi))))
+    >>> bool(np.allclose(roll.flat[:, 0], arc_length(t) - arc_length(1.5 * np.pi)))
     True
     """
     if n_samples <= _NEIGHBOURS:
@@ -93,13 +94,13 @@ def swiss_roll(
     return SwissRoll(
         points=np.stack([t * np.cos(t), y, t * np.sin(t)], axis=1) + shift[~missing],
         flat=present,
-        boundary=_lacks_a_neighbour(present, absent),
+        boundary=_lacks_a_neighbour(present, absent) | _at_the_edge(place[~missing], n_samples, width, variant),
         variant=variant,
         noise=noise,
     )
 
 
-def arc_length(t: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
+def arc_length(t: Float[np.ndarray, "*n"] | float) -> Float[np.ndarray, "*n"] | float:
     """∫₀ᵗ √(1 + τ²) dτ = (t √(1 + t²) + arsinh t) / 2, the length of the spiral (t cos t, t sin t)."""
     return (t * np.sqrt(1 + t**2) + np.arcsinh(t)) / 2
 
@@ -109,7 +110,7 @@ def _angle(share: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
 
 
 def _flat(place: Float[np.ndarray, "n 2"], width: float) -> Float[np.ndarray, "n 2"]:
-    along = arc_length(_angle(place[:, 0])) - arc_length(np.array(1.5 * np.pi))
+    along = arc_length(_angle(place[:, 0])) - arc_length(1.5 * np.pi)
     return np.stack([along, width * place[:, 1]], axis=1)
 
 
@@ -119,6 +120,22 @@ def _missing(place: Float[np.ndarray, "n 2"], variant: Variant) -> Bool[np.ndarr
     if variant == "whole":
         return np.zeros(len(place), bool)
     return strip if variant == "cut" else strip & (along < _ALONG[1])
+
+
+def _at_the_edge(
+    place: Float[np.ndarray, "n 2"], n_samples: int, width: float, variant: Variant
+) -> Bool[np.ndarray, "n"]:
+    """Whether the edge of the sheet, or of what is missing, is nearer than half a spacing."""
+    along, across = _flat(place, width).T
+    length, begin, end = _flat(np.array([[1.0, 0], [_ALONG[0], 0], [_ALONG[1], 0]]), width)[:, 0]
+    distance = np.minimum.reduce([along, length - along, across, width - across])
+    if variant != "whole":
+        beside = np.maximum(begin - along, 0.0 if variant == "cut" else along - end).clip(0)
+        beyond = np.maximum(_ACROSS[0] * width - across, across - _ACROSS[1] * width).clip(0)
+        distance = np.minimum(distance, np.hypot(beside, beyond))
+    t = _angle(place[:, 0])
+    area_of_a_sample = 3 * np.pi * np.sqrt(1 + t**2) * width / n_samples
+    return distance < np.sqrt(area_of_a_sample) / 2
 
 
 def _outside(n_samples: int, rng: np.random.Generator) -> Float[np.ndarray, "m 2"]:
