@@ -173,8 +173,9 @@ PRESETS: Mapping[str, TrainingConfig] = MappingProxyType(
         "pfaust-h": _PAPER,
         "pfaust-m-ours": _PAPER.with_changes(distortion_weight=5e3, **_OURS),
         "pfaust-h-ours": _PAPER.with_changes(**_OURS),
-        "shrec16-cuts": _PAPER,
-        "shrec16-holes": _PAPER.with_changes(temperature=0.07),
+        # these shapes stand along z
+        "shrec16-cuts": _PAPER.with_changes(vertical="z"),
+        "shrec16-holes": _PAPER.with_changes(temperature=0.07, vertical="z"),
     }
 )
 
