@@ -72,7 +72,7 @@ def test_long_steps_go_where_they_lead_to_another_sheet() -> None:
         return int(np.count_nonzero(on_sheet > 2 * edges.data))
 
     everything = neighbour_graph(roll.points, n_neighbors=30)
-    pruned = neighbour_graph(roll.points, n_neighbors=30, longest_step=1.4)
+    pruned = neighbour_graph(roll.points, n_neighbors=30, longest_step=1.2)
     assert short_circuits(everything) > 0
     assert short_circuits(pruned) == 0
     assert pruned.nnz > 0.9 * everything.nnz

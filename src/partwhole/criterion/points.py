@@ -50,7 +50,7 @@ def criterion_of_points(
     >>> points = np.array([[0.0, 0], [0, 1], [1, 1], [1, 0]])  # the way from 0 to 3 goes round what is missing
     >>> D = np.array([[0.0, 1, 2, 3], [1, 0, 1, 2], [2, 1, 0, 1], [3, 2, 1, 0]])
     >>> criterion_of_points("wormhole", D, np.array([0, 3]), points).mask[0]
-    array([ True,  True, False, False])
+    array([ True,  True,  True, False])
     """
     distances = checked_distances("D", D)
     given = GivenDistances(distances, distances[boundary], None)

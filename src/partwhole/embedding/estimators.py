@@ -72,7 +72,7 @@ class WHCIE(TrustedEmbedding):
     >>> from partwhole.datasets import swiss_roll
     >>> roll = swiss_roll(400, variant="hole", width=20.0)
     >>> WHCIE(n_components=2, n_neighbors=8).fit_transform(roll.points).shape
-    (332, 2)
+    (330, 2)
     """
 
     _kind = "wormhole"
@@ -84,7 +84,7 @@ class WHCIE(TrustedEmbedding):
         *,
         n_neighbors: Any = 15,
         path_neighbors: Any = None,
-        longest_step: Any = 1.4,
+        longest_step: Any = 1.2,
         metric: Any = "euclidean",
         boundary: Any = "auto",
         whole_genus: Any = None,
@@ -180,7 +180,7 @@ class TCIE(TrustedEmbedding):
         *,
         n_neighbors: Any = 15,
         path_neighbors: Any = None,
-        longest_step: Any = 1.4,
+        longest_step: Any = 1.2,
         metric: Any = "euclidean",
         boundary: Any = "auto",
         small_radius: Any = 1.2,

@@ -18,7 +18,7 @@ from partwhole.mesh import Mesh
 
 # A boundary point that is missed makes pairs seem guaranteed that are not; one too many only costs pairs. So the
 # criterion is given more points than are likely to be on the boundary.
-CAUTIOUS = 0.2
+CAUTIOUS = 0.1
 
 
 @dataclass(frozen=True, eq=False)

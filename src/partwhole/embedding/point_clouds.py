@@ -35,7 +35,7 @@ def neighbour_graph(X: ArrayLike, *, n_neighbors: int = 15, longest_step: float 
     longest_step : drop edges longer than this many times the spacing around either end, the median over a point's
         neighbours of the distance to their `n_neighbors`-th neighbour; the five shortest edges of a point stay, and so
         do all that hold the graph together. At the corner of a sheet three quarters of the neighbours are missing, and
-        the next best may be on another sheet: with 1.4 such short circuits go, and little else. None keeps all
+        the next best may be on another sheet: with 1.2 such short circuits go, and little else. None keeps all
 
     Examples
     --------
