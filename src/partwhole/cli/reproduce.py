@@ -7,6 +7,7 @@ import typer
 from partwhole.cli.consistent_pairs import consistent_pairs
 from partwhole.cli.reproduce_ablation import ablation
 from partwhole.cli.reproduce_matching import pfaust, shrec16
+from partwhole.cli.reproduce_swiss_roll import swiss_roll
 
 reproduce = typer.Typer(
     no_args_is_help=True,
@@ -26,6 +27,9 @@ reproduce.command("shrec16", epilog="Example: partwhole reproduce shrec16 --data
 reproduce.command(
     "ablation", epilog="Example: partwhole reproduce ablation --data DIR --set shrec16-holes --device cuda"
 )(ablation)
+reproduce.command("swiss-roll", epilog="Example: partwhole reproduce swiss-roll --shape hole --noise 0 --seeds 2")(
+    swiss_roll
+)
 
 
 @reproduce.callback()
