@@ -19,6 +19,7 @@ from typer.main import get_command
 from partwhole._version import __version__
 from partwhole.cli.dataset import dataset
 from partwhole.cli.demo import demo
+from partwhole.cli.embed import embed
 from partwhole.cli.evaluate import evaluate
 from partwhole.cli.mask import mask
 from partwhole.cli.reproduce import reproduce
@@ -36,6 +37,7 @@ app = typer.Typer(
 )
 app.command(epilog="Example: partwhole mask scan.ply --method dijkstra --output scan-trust")(mask)
 app.command(epilog="Example: partwhole demo --output demo-out --vertices 2000 --seed 3")(demo)
+app.command(epilog="Example: partwhole embed points.csv --method whcie --output points-map")(embed)
 app.command(
     epilog="Example: partwhole train --data scans --output run --validate · "
     "partwhole train --data DIR --set pfaust-h --device cuda --with rotation=30 · partwhole train --resume run"

@@ -83,7 +83,9 @@ def map_figure(
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 4.6), dpi=150, layout="constrained")
-    values = np.argsort(np.argsort(embedding[:, 0]))
+    # colours follow the longer side of the map, with as many points of each
+    centred = embedding - embedding.mean(axis=0)
+    values = np.argsort(np.argsort(centred @ np.linalg.eigh(centred.T @ centred)[1][:, -1]))
     shown = np.pad(embedding, ((0, 0), (0, 1))) if embedding.shape[1] == 1 else embedding[:, :3]
     for number, (places, heading) in enumerate([(_at_most_three(points), f"{len(points)} points"), (shown, title)]):
         axes: Any = figure.add_subplot(1, 2, 1 + number, projection="3d" if places.shape[1] == 3 else None)
