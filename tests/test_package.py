@@ -20,7 +20,7 @@ def run_python(code: str) -> str:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
 
-@pytest.mark.parametrize("heavy", ["torch", "triton", "numba", "matplotlib", "typer"])
+@pytest.mark.parametrize("heavy", ["torch", "triton", "numba", "matplotlib", "typer", "sklearn", "pandas"])
 def test_importing_partwhole_leaves_heavy_libraries_alone(heavy: str) -> None:
     assert run_python(f"import sys, partwhole; print({heavy!r} in sys.modules)").strip() == "False"
 

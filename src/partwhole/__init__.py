@@ -17,14 +17,18 @@ from partwhole.matching import TrainingConfig
 from partwhole.mesh import Mesh, decimate, farthest_points, read_mesh, refine_border, remesh, repair, write_mesh
 
 if TYPE_CHECKING:
+    from partwhole.embedding import TCIE, WHCIE, WeightedMDS
     from partwhole.matching import Matcher, WormholeLoss, evaluate, train
 
 __all__ = [
+    "TCIE",
+    "WHCIE",
     "Criterion",
     "Matcher",
     "Mesh",
     "Metric",
     "TrainingConfig",
+    "WeightedMDS",
     "WormholeLoss",
     "__version__",
     "boundary_criterion",
@@ -49,9 +53,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # names that need torch, which is imported only when one of them is used
+    # names that need torch or scikit-learn, which are imported only when one of them is used
     if name in ("Matcher", "WormholeLoss", "evaluate", "train"):
         from partwhole import matching
 
         return getattr(matching, name)
+    if name in ("TCIE", "WHCIE", "WeightedMDS"):
+        from partwhole import embedding
+
+        return getattr(embedding, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -344,7 +344,7 @@ def test_ablation_from_end_to_end(
 
 
 def test_presets_are_found_by_the_name_of_their_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    ours = {"pfaust-h-ours": PRESETS["pfaust-h"].with_changes(rotation=30.0), **PRESETS}
+    ours = {**PRESETS, "pfaust-h-ours": PRESETS["pfaust-h"].with_changes(rotation=30.0)}
     monkeypatch.setattr("partwhole.cli.reproduce_matching.PRESETS", ours)
     monkeypatch.setattr("partwhole.matching.config.PRESETS", ours)
     found = preset_series({"pfaust-h": ("pfaust-h",)}, "pfaust-h-ours,pfaust-h", (), 7)

@@ -25,6 +25,8 @@ _BEYOND = 0.2
 class SwissRoll:
     """A sample of the Swiss roll.
 
+    Attributes
+    ----------
     points : positions in space, noise included
     flat : where each point lies on the unrolled sheet, before noise: arc length along the roll, and width. The map
         from the sheet to the roll keeps all lengths, so this is what an embedding in the plane should give back
