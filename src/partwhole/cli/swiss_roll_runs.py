@@ -59,8 +59,8 @@ class StoredResults:
             for number, line in enumerate(self.path.read_text().splitlines(), start=1):
                 try:
                     record = json.loads(line)
-                    roll, notes = Roll(**record.pop("roll")), tuple(record.pop("notes"))
-                    self._results[record.pop("key")] = Result(roll=roll, notes=notes, **record)
+                    key, roll, notes = record.pop("key"), Roll(**record.pop("roll")), tuple(record.pop("notes"))
+                    self._results[key] = Result(roll=roll, notes=notes, **record)
                 except (ValueError, KeyError, TypeError, AttributeError):
                     raise ValueError(
                         f"{self.path}, line {number} is no result of this command; delete it or choose another --output"
