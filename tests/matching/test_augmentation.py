@@ -113,7 +113,7 @@ def _repeated(ball: Surface, times: int) -> dict[str, torch.Tensor | None]:
         "signatures": ball.signatures.repeat(times, 1),
         "mass": ball.mass.repeat(times),
         "functions": ball.functions.repeat(times, 1),
-        "basis": ball.basis.repeat(1, times, 1),
+        "basis": ball.basis.repeat(times, 1, 1),
         "curvature": None,
         "distances": None,
     }

@@ -157,7 +157,7 @@ def test_orthogonality_has_the_gradient_of_finite_differences() -> None:
             mass=torch.rand(m).double(),
             values=torch.arange(k).double(),
             functions=torch.randn(m, k).double(),
-            basis=torch.zeros(3, m, k),
+            basis=torch.zeros(m, 3, k),
         )
         for m in (p, n)
     )

@@ -16,15 +16,15 @@ from partwhole.spectral import eigenpairs, gradients, laplacian
 def operators(mesh: Mesh, k: int) -> Operators:
     """In double precision."""
     basis, frame = eigenpairs(mesh, k), gradients(mesh)
-    stacked = np.stack([basis.functions, frame.gx @ basis.functions, frame.gy @ basis.functions])
+    stacked = np.stack([basis.functions, frame.gx @ basis.functions, frame.gy @ basis.functions], axis=1)
     return Operators(*(torch.from_numpy(np.array(array)) for array in (basis.mass, basis.values, stacked)))
 
 
 def turned(given: Operators, angles: Tensor) -> Operators:
     """The same surface with the frame of each vertex turned."""
-    functions, gx, gy = given.basis
+    functions, gx, gy = given.basis.unbind(1)
     c, s = angles.cos()[:, None], angles.sin()[:, None]
-    return Operators(given.mass, given.values, torch.stack([functions, c * gx - s * gy, s * gx + c * gy]))
+    return Operators(given.mass, given.values, torch.stack([functions, c * gx - s * gy, s * gx + c * gy], dim=1))
 
 
 def random_network(inputs: int = 5, outputs: int = 7, *, seed: int = 0, **sizes: int) -> DiffusionNet:
@@ -113,14 +113,14 @@ def test_the_network_does_not_see_the_frames(mesh) -> None:
     other = turned(given, 2 * math.pi * torch.rand(mesh.n_vertices, dtype=torch.float64))
     torch.testing.assert_close(network(x, other), network(x, given))
     # it does see gradients
-    flat = given._replace(basis=given.basis * torch.tensor([1.0, 0.0, 0.0]).double()[:, None, None])
+    flat = given._replace(basis=given.basis * torch.tensor([1.0, 0.0, 0.0]).double()[:, None])
     assert (network(x, flat) - network(x, given)).abs().max() > 0.01
 
 
 def test_vertex_order_does_not_matter(mesh) -> None:
     given, network = operators(mesh, 20), random_network()
     x, order = torch.randn(mesh.n_vertices, 5).double(), torch.randperm(mesh.n_vertices)
-    shuffled = Operators(given.mass[order], given.values, given.basis[:, order])
+    shuffled = Operators(given.mass[order], given.values, given.basis[order])
     torch.testing.assert_close(network(x[order], shuffled), network(x, given)[order])
 
 
@@ -137,11 +137,11 @@ def test_a_batch_of_two_is_two_calls(mesh, n) -> None:
     one, two = operators(mesh, 20), operators(square, 20)
     x, y = torch.randn(mesh.n_vertices, 5, dtype=torch.float64), torch.randn(41, 5, dtype=torch.float64)
     inputs = torch.randn(2, n, 5, dtype=torch.float64)
-    basis = torch.randn(2, 3, n, 20, dtype=torch.float64)
+    basis = torch.randn(2, n, 3, 20, dtype=torch.float64)
     mass = torch.zeros(2, n, dtype=torch.float64)
     for number, (values, given) in enumerate(((x, one), (y, two))):
         inputs[number, : len(values)], mass[number, : len(values)] = values, given.mass
-        basis[number, :, : len(values)] = given.basis
+        basis[number, : len(values)] = given.basis
     found = network(inputs, Operators(mass, torch.stack([one.values, two.values]), basis))
     assert found.shape == (2, n, 7)
     torch.testing.assert_close(found[0, : len(x)], network(x, one))

@@ -65,7 +65,7 @@ def test_what_the_loss_needs(pair, config) -> None:
     assert part.weights.shape == part.distances.shape
     assert whole.weights is None
     assert part.values.shape == (20,)
-    assert part.basis.shape == (3, len(part), 16)
+    assert part.basis.shape == (len(part), 3, 16)
 
 
 def test_matching_alone_needs_no_distances(pair, config) -> None:

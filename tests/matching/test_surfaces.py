@@ -32,21 +32,21 @@ def test_a_surface_is_what_the_mesh_is() -> None:
         "values": basis.values,
         "functions": basis.functions,
         "signatures": signatures(basis),
-        "basis": np.stack([basis.functions, frame.gx @ basis.functions, frame.gy @ basis.functions])[..., :12],
+        "basis": np.stack([basis.functions, frame.gx @ basis.functions, frame.gy @ basis.functions], axis=1)[..., :12],
     }
     for name, array in expected.items():
         found = getattr(made, name)
         assert found.dtype == torch.float32
         np.testing.assert_allclose(found, array, rtol=1e-5, atol=1e-5 * np.abs(array).max())
     assert made.distances is made.weights is made.absent is None
-    assert [tensor.shape for tensor in made.operators] == [(150,), (12,), (3, 150, 12)]
+    assert [tensor.shape for tensor in made.operators] == [(150,), (12,), (150, 3, 12)]
 
 
 def test_fewer_vertices_than_eigenpairs() -> None:
     made = surface_of(sphere(30), eigenpairs=200, diffusion_eigenpairs=128)
     assert made.values.shape == (30,)
     assert made.functions.shape == (30, 30)
-    assert made.basis.shape == (3, 30, 30)
+    assert made.basis.shape == (30, 3, 30)
 
 
 def test_with_a_cache_it_is_the_same(tmp_path) -> None:
@@ -171,4 +171,4 @@ def test_a_batch_is_a_surface_too(surface) -> None:
     both = Surface(**held)
     assert len(both) == 60
     assert both.inputs("xyz+signatures").shape == (2, 60, 38)
-    assert [tensor.shape for tensor in both.operators] == [(2, 60), (2, 16), (2, 3, 60, 16)]
+    assert [tensor.shape for tensor in both.operators] == [(2, 60), (2, 16), (2, 60, 3, 16)]

@@ -12,9 +12,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from partwhole.matching.diffusion import diffused_with_features
+
 # diffusion times stay above this: negative ones would make heat flow back
 _SHORTEST = 1e-8
-_PIECES = 16
 
 
 class Operators(NamedTuple):
@@ -29,7 +30,7 @@ class Operators(NamedTuple):
 
     mass: Float[Tensor, "*batch n"]
     values: Float[Tensor, "*batch k"]
-    basis: Float[Tensor, "*batch 3 n k"]
+    basis: Float[Tensor, "*batch n 3 k"]
 
 
 class DiffusionNet(nn.Module):
@@ -94,8 +95,8 @@ class Block(nn.Module):
         )
 
     def forward(self, x: Float[Tensor, "*batch n c"], operators: Operators) -> Float[Tensor, "*batch n c"]:
-        diffused, gx, gy = diffuse(x, self.time, operators)
-        return x + self.mix(torch.cat([x, diffused, gradient_features(gx, gy, self.rotation)], dim=-1))
+        learned = self.time, self.rotation.real.weight, self.rotation.imaginary.weight
+        return x + self.mix(torch.cat([x, *diffused_with_features(x, *learned, *operators)], dim=-1))
 
 
 class ComplexLinear(nn.Module):
@@ -107,12 +108,7 @@ class ComplexLinear(nn.Module):
         self.imaginary = nn.Linear(width, width, bias=False)
 
     def forward(self, gx: Float[Tensor, "*n c"], gy: Float[Tensor, "*n c"]) -> tuple[Tensor, Tensor]:
-        width = gx.shape[-1]
-        both = torch.cat([self.real.weight, self.imaginary.weight])
-        of_gx, of_gy = nn.functional.linear(gx, both), nn.functional.linear(gy, both)
-        real = of_gx[..., :width] - of_gy[..., width:]
-        imaginary = of_gx[..., width:] + of_gy[..., :width]
-        return real, imaginary
+        return self.real(gx) - self.imaginary(gy), self.imaginary(gx) + self.real(gy)
 
 
 def diffuse(
@@ -123,14 +119,9 @@ def diffuse(
     The gradients of eigenfunctions were taken once and for all, so those of u cost no more than u itself.
     """
     mass, values, basis = operators
-    n = x.shape[-2]
-    # long thin products are quicker in pieces, which all of a GPU can work on; here and, by the same shapes, backwards
-    pieces = (_PIECES, n // _PIECES) if n % _PIECES == 0 else (1, n)
-    weighted = (mass[..., None] * x).unflatten(-2, pieces)
-    basis = basis.unflatten(-2, pieces)
-    coefficients = (basis[..., 0, :, :, :].transpose(-1, -2) @ weighted).sum(dim=-3)
+    coefficients = basis[..., 0, :].transpose(-1, -2) @ (mass[..., None] * x)
     decayed = torch.exp(-values[..., None] * time) * coefficients
-    u, gx, gy = (basis @ decayed[..., None, None, :, :]).flatten(-3, -2).unbind(-3)
+    u, gx, gy = (basis @ decayed[..., None, :, :]).unbind(-2)
     return u, gx, gy
 
 

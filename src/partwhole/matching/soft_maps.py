@@ -11,7 +11,7 @@ from torch.nn.functional import normalize
 
 from partwhole.matching.surfaces import Surface
 
-ReadOut = Literal["features", "spectral"]
+ReadOut = Literal["features", "spectral", "zoomout"]
 
 _BLOCK_ENTRIES = 1 << 25
 
@@ -38,8 +38,8 @@ def soft_map(
     ([0, 1], [1.0, 1.0])
     """
     # the temperature goes with the smaller matrix
-    logits = (normalize(part, dim=-1) / temperature) @ normalize(whole, dim=-1).T
-    return torch.softmax(logits if absent is None else logits + absent, dim=-1)
+    sharp, other = normalize(part, dim=-1) / temperature, normalize(whole, dim=-1).T
+    return torch.softmax(sharp @ other if absent is None else torch.addmm(absent, sharp, other), dim=-1)
 
 
 def hard_map(part: Float[Tensor, "p f"], whole: Float[Tensor, "n f"]) -> Int[Tensor, "p"]:

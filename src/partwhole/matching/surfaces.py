@@ -60,7 +60,7 @@ class Surface:
     mass: Float[Tensor, "*batch n"]
     values: Float[Tensor, "*batch k"]
     functions: Float[Tensor, "*batch n k"]
-    basis: Float[Tensor, "*batch 3 n d"]
+    basis: Float[Tensor, "*batch n 3 d"]
     distances: Float[Tensor, "n n"] | None = None
     weights: Float[Tensor, "n n"] | None = None
     curvature: Float[Tensor, "*batch n"] | None = None
@@ -130,7 +130,7 @@ def arrays_of(mesh: Mesh, eigenpairs: int, diffusion_eigenpairs: int, cache: Cac
         "mass": pairs.mass,
         "values": pairs.values,
         "functions": pairs.functions,
-        "basis": np.stack([few.functions, *spectral_gradients(few, frame.gx, frame.gy)]),
+        "basis": np.stack([few.functions, *spectral_gradients(few, frame.gx, frame.gy)], axis=1),
         "curvature": smoothed_curvature(mesh, pairs),
     }
     return {name: np.ascontiguousarray(array, np.float32) for name, array in found.items()}

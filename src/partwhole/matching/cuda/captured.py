@@ -49,7 +49,7 @@ class Buffers:
             mass=zeros(2, size),
             values=zeros(2, k),
             functions=zeros(2, size, k),
-            basis=zeros(2, 3, size, d),
+            basis=zeros(2, size, 3, d),
         )
         part = _one(both, 0, m, distances=zeros(m, m), weights=zeros(m, m))
         whole = _one(both, 1, n, distances=zeros(n, n).to(precision), absent=zeros(n))
@@ -59,12 +59,11 @@ class Buffers:
         """Copy a pair into the buffers. What is left over from another pair has area and weight 0."""
         for number, surface in enumerate((part, whole)):
             n = len(surface)
-            for name in ("points", "normals", "signatures", "functions"):
+            for name in ("points", "normals", "signatures", "functions", "basis"):
                 getattr(self.both, name)[number, :n].copy_(getattr(surface, name))
             self.both.mass[number].zero_()
             self.both.mass[number, :n].copy_(surface.mass)
             self.both.values[number].copy_(surface.values)
-            self.both.basis[number, :, :n].copy_(surface.basis)
         p, n = len(part), len(whole)
         assert self.part.distances is not None
         assert self.part.weights is not None
@@ -79,10 +78,9 @@ class Buffers:
 
 
 def _one(both: Surface, number: int, n: int, **more: Tensor) -> Surface:
-    per_vertex = {
-        name: getattr(both, name)[number, :n] for name in ("points", "normals", "signatures", "mass", "functions")
-    }
-    return Surface(**per_vertex, values=both.values[number], basis=both.basis[number, :, :n], **more)
+    per_vertex = ("points", "normals", "signatures", "mass", "functions", "basis")
+    views = {name: getattr(both, name)[number, :n] for name in per_vertex}
+    return Surface(**views, values=both.values[number], **more)
 
 
 def captured_steps(
