@@ -108,6 +108,18 @@ def test_published_errors_stand_beside(runs: list[Path], contest: Path, capsys: 
     assert "split of its training" not in err
 
 
+def test_refined_maps_stand_beside_refined_errors(
+    runs: list[Path], contest: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["evaluate", "--data", str(contest), "--model", str(runs[0]), "--no-cache", "--refine", "2"]
+    assert main([*words, "--read-out", "zoomout"]) == 0
+    out, _ = capsys.readouterr()
+    assert "zoomout read-out, refined by 2 steps; final weights, seed 0" in out
+    assert "Wormhole → refined, unsupervised" in out
+    assert main([*words, "--json"]) == 0
+    assert "spectral read-out, refined by 2 steps" in json.loads(capsys.readouterr().out)["rows"][0]["protocol"]
+
+
 def test_rounding_vertices_changes_nothing(runs: list[Path], own_set: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluate", "--data", str(own_set), "--model", str(runs[0]), "--no-cache", "--rounded"]) == 0
     out, err = capsys.readouterr()

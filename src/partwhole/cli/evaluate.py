@@ -40,9 +40,14 @@ def evaluate(
     which: SetOption = None,
     split: Annotated[Split, typer.Option(help="Which pairs of the set.")] = "test",
     read_out: Annotated[
-        Literal["spectral", "features", "both"],
-        typer.Option(help="How maps are read: the nearest features, or these smoothed through eigenfunctions."),
+        Literal["spectral", "features", "both", "zoomout"],
+        typer.Option(
+            help="How maps are read: the nearest features, these smoothed through eigenfunctions, or by ZoomOut as well."
+        ),
     ] = "spectral",
+    refine: Annotated[
+        int, typer.Option(min=0, metavar="STEPS", help="Steps of refinement on each pair, such as 15; 0 for none.")
+    ] = 0,
     distances: Annotated[
         Method, typer.Option(help="How errors are measured: fast marching, along edges, or exactly (slow).")
     ] = "fast_marching",
@@ -77,8 +82,18 @@ def evaluate(
     options: dict[str, Any] = {"device": device, "cache": chosen_cache(cache), "workers": workers}
     read_outs: list[ReadOut] = ["spectral", "features"] if read_out == "both" else [read_out]
     with told_plainly(), stages(voice) as report:
-        found = _measured(matchers, pairs, read_outs, voice, report, method=distances, rounded=rounded, options=options)
-    beside = _published(chosen, split, voice) if published else {}
+        found = _measured(
+            matchers,
+            pairs,
+            read_outs,
+            voice,
+            report,
+            refine=refine,
+            method=distances,
+            rounded=rounded,
+            options=options,
+        )
+    beside = _published(chosen, split, voice, refined=refine > 0) if published else {}
     rows: dict[str, Any] = {}
     rows.update(_averaged(found, read_outs) if average else {row.label: row.evaluation for row in found})
     table = error_table(rows | beside, title=f"{pairs.name}, {len(found[0].evaluation.pairs)} pairs")
@@ -134,6 +149,7 @@ def _measured(
     voice: Voice,
     report: Stages,
     *,
+    refine: int,
     method: Method,
     rounded: bool,
     options: dict[str, Any],
@@ -141,7 +157,8 @@ def _measured(
     from partwhole.matching.examination import Examination
 
     held = with_truth(read_pairs(pairs, voice, report), pairs.name, voice)
-    judged = any(matcher.needs_distances for matcher in matchers.values())
+    for_loss = refine > 0 or "zoomout" in read_outs
+    judged = for_loss or any(matcher.needs_distances for matcher in matchers.values())
     check_fits(held, device=options["device"], for_loss=judged)
     kinds = {pair.ground_truth.kind for pair in held if pair.ground_truth is not None}
     changed: dict[str, Any] = {}
@@ -154,15 +171,16 @@ def _measured(
     examinations: dict[tuple[Any, ...], Examination] = {}
     rows = []
     for name, matcher in matchers.items():
-        needs = Examination.needs(matcher.config)
+        needs = Examination.needs(matcher.config, for_loss=for_loss)
         if needs not in examinations:
             knobs: dict[str, Any] = {"name": pairs.name, "method": method, "progress": report, **options}
-            examinations[needs] = Examination(held, matcher.config, **knobs)
+            examinations[needs] = Examination(held, matcher.config, for_loss=for_loss, **knobs)
         weights = matcher.card.get("weights")
         for read_out in read_outs:
             found = examinations[needs].of(
                 matcher,
                 read_out=read_out,
+                refine=refine,
                 weights=weights if weights in ("final", "validated", "best-on-test") else "final",
                 progress=report,
             )
@@ -198,14 +216,15 @@ def _check_same_choices(matchers: Mapping[str, Matcher]) -> None:
             )
 
 
-def _published(chosen: SetName, split: Split, voice: Voice) -> dict[str, dict[str, float]]:
+def _published(chosen: SetName, split: Split, voice: Voice, *, refined: bool) -> dict[str, dict[str, float]]:
     if chosen not in PUBLISHED_AS or split == "train":
         return {}
     if chosen.startswith("shrec16") and split == "test":
         voice.note(
             "published errors are those of the contest's test shapes, and not of this split of its training shapes"
         )
-    return published_rows(PUBLISHED_AS[chosen], refined=False)
+    # beside what was refined stand all of them: for some sets none but unrefined ones are published
+    return published_rows(PUBLISHED_AS[chosen], refined=None if refined else False)
 
 
 def _written(folder: Path, found: Sequence[_Row], table: Table, summary: dict[str, Any]) -> dict[str, Path]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from partwhole.datasets.pairs import Pair
 from partwhole.evaluation import Evaluation, PairResult, Protocol, evaluate_map, geodesic_errors
@@ -30,6 +31,7 @@ class Examination:
     config : of the networks that will be examined: how many eigenpairs they need
     name : what the pairs are, for tables
     method : how distances on the wholes are measured
+    for_loss : prepare what the loss needs even if no headings are to be chosen: for refinement, and for ZoomOut
     device, cache, workers, progress : see `prepared`
     """
 
@@ -40,6 +42,7 @@ class Examination:
         *,
         name: str | None = None,
         method: Method = "fast_marching",
+        for_loss: bool = False,
         device: str = "cpu",
         cache: Cache | None = None,
         workers: int | None = None,
@@ -55,7 +58,7 @@ class Examination:
         self.name: str = name or str(getattr(pairs, "name", "pairs"))
         self.method: Method = method
         options: dict[str, Any] = {"device": device, "cache": cache, "workers": workers, "progress": progress}
-        self.stock = prepared(self.pairs, config, for_loss=config.headings > 1, **options)
+        self.stock = prepared(self.pairs, config, for_loss=for_loss or config.headings > 1, **options)
         wholes = self.stock.meshes[1]
         self.distances = []
         for done, mesh in enumerate(wholes):
@@ -66,10 +69,10 @@ class Examination:
             progress("distances", len(wholes), len(wholes))
 
     @staticmethod
-    def needs(config: TrainingConfig) -> tuple[Any, ...]:
+    def needs(config: TrainingConfig, *, for_loss: bool = False) -> tuple[Any, ...]:
         """Equal for choices that can share an examination: all that it prepares of the surfaces."""
         judged = (config.criterion, config.mask, config.distances, config.low_pass, config.precision)
-        return config.eigenpairs, config.diffusion_eigenpairs, judged if config.headings > 1 else None
+        return config.eigenpairs, config.diffusion_eigenpairs, judged if for_loss or config.headings > 1 else None
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -79,6 +82,7 @@ class Examination:
         matcher: Matcher,
         *,
         read_out: ReadOut = "spectral",
+        refine: int = 0,
         weights: Weights = "final",
         thorough: bool = True,
         progress: Report | None = None,
@@ -89,27 +93,19 @@ class Examination:
         ----------
         matcher : on the device of the examination
         read_out : see `Matcher.vertex_map`
+        refine : steps of refinement on each pair, see `partwhole.matching.refinement`; 0: none
         weights : which weights these are, for the protocol
         thorough : False leaves out coverage and roughness, and time
         progress : called with ("matching", pairs done, pairs in all)
         """
         stock = self.stock
-        of_wholes = [_timed(matcher.features, surface) for surface in stock.wholes]
+        maps = self._refined_maps(matcher, read_out, refine) if refine else self._maps(matcher, read_out)
         results = []
-        known = -1
-        of_part: tuple[Any, float] = ([], 0.0)
-        for done, (pair, (p, w)) in enumerate(zip(self.pairs, stock.pairs, strict=True)):
+        for done, (pair, (_, w)) in enumerate(zip(self.pairs, stock.pairs, strict=True)):
             if progress is not None:
                 progress("matching", done, len(self.pairs))
-            if p != known:
-                # parts come with all their wholes, one after the other
-                known, of_part = p, _timed(matcher.part_features, stock.parts[p])
-            features = of_part[0], of_wholes[w][0]
-            found, took = _timed(
-                matcher.vertex_map, stock.parts[p], stock.wholes[w], read_out=read_out, features=features
-            )
+            found, seconds = next(maps)
             vertex_map = found.cpu().numpy().astype(np.int64)
-            seconds = of_part[1] + of_wholes[w][1] + took
             if thorough:
                 results.append(evaluate_map(pair, vertex_map, self.distances[w], seconds=seconds))
             else:
@@ -119,9 +115,38 @@ class Examination:
                 results.append(PairResult(pair.name, errors))
         if progress is not None:
             progress("matching", len(self.pairs), len(self.pairs))
-        return Evaluation(results, self.protocol(matcher, read_out, weights))
+        return Evaluation(results, self.protocol(matcher, read_out, weights, refine=refine))
 
-    def protocol(self, matcher: Matcher, read_out: ReadOut, weights: Weights) -> Protocol:
+    def _maps(self, matcher: Matcher, read_out: ReadOut) -> Iterator[tuple[Tensor, float]]:
+        """The map of each pair, and the seconds it took; features of a surface are computed once."""
+        stock = self.stock
+        of_wholes = [_timed(matcher.features, surface) for surface in stock.wholes]
+        known = -1
+        of_part: tuple[Any, float] = ([], 0.0)
+        for p, w in stock.pairs:
+            if p != known:
+                # parts come with all their wholes, one after the other
+                known, of_part = p, _timed(matcher.part_features, stock.parts[p])
+            features = of_part[0], of_wholes[w][0]
+            found, took = _timed(
+                matcher.vertex_map, stock.parts[p], stock.wholes[w], read_out=read_out, features=features
+            )
+            yield found, of_part[1] + of_wholes[w][1] + took
+
+    def _refined_maps(self, matcher: Matcher, read_out: ReadOut, steps: int) -> Iterator[tuple[Tensor, float]]:
+        """The same with weights that are refined for each pair."""
+        from partwhole.matching import refinement
+
+        if self.stock.parts[0].weights is None:
+            raise ValueError("refinement needs what the loss needs; make the examination with for_loss=True")
+
+        def refined(part: Surface, whole: Surface) -> Tensor:
+            return refinement.refine(matcher, part, whole, steps=steps, read_out=read_out).vertex_map
+
+        for p, w in self.stock.pairs:
+            yield _timed(refined, self.stock.parts[p], self.stock.wholes[w])
+
+    def protocol(self, matcher: Matcher, read_out: ReadOut, weights: Weights, *, refine: int = 0) -> Protocol:
         """How the errors of a matcher are measured here."""
         kinds = {pair.ground_truth.kind for pair in self.pairs if pair.ground_truth is not None}
         truth: Truth = "barycentric" if "barycentric" in kinds else "vertices"
@@ -130,6 +155,7 @@ class Examination:
             distances=self.method,
             ground_truth=truth,
             read_out=read_out,
+            refined=refine,
             weights=weights,
             seeds=(matcher.config.seed,),
         )
@@ -149,6 +175,7 @@ def evaluate(
     pairs: Sequence,
     *,
     read_out: ReadOut = "spectral",
+    refine: int = 0,
     method: Method = "fast_marching",
     weights: Weights = "final",
     cache: Cache | None = None,
@@ -161,7 +188,8 @@ def evaluate(
     ----------
     matcher : trained
     pairs : with ground truth
-    read_out : "features" or "spectral", see `Matcher.vertex_map`
+    read_out : "features", "spectral" or "zoomout", see `Matcher.vertex_map`
+    refine : steps of refinement on each pair; 0: none
     method : how distances on the wholes are measured
     weights : which weights of a training run these are, for the protocol
     cache, workers, progress : see `prepared`
@@ -170,9 +198,10 @@ def evaluate(
         pairs,
         matcher.config,
         method=method,
+        for_loss=refine != 0 or read_out == "zoomout",
         device=matcher.device.type,
         cache=cache,
         workers=workers,
         progress=progress,
     )
-    return examination.of(matcher, read_out=read_out, weights=weights, progress=progress)
+    return examination.of(matcher, read_out=read_out, refine=refine, weights=weights, progress=progress)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from partwhole.matching.network import DiffusionNet
 from partwhole.matching.preparation import prepared
 from partwhole.matching.soft_maps import ReadOut, hard_map, spectral_map
 from partwhole.matching.surfaces import CHANNELS, Surface, surface_of
+from partwhole.matching.zooming import less_distorted
 from partwhole.mesh import Mesh
 from partwhole.store.cache import Cache
 
@@ -35,11 +36,13 @@ class Match:
     vertex_map : for each vertex of the part its vertex of the whole
     read_out : how it was read from the features
     seconds : that features and map took, operators not counted
+    losses : of refinement, at the start and after each step; none if nothing was refined
     """
 
     vertex_map: Int[np.ndarray, "p"]
     read_out: ReadOut
     seconds: float = field(default=float("nan"), kw_only=True)
+    losses: tuple[float, ...] = field(default=(), kw_only=True)
 
 
 class Matcher:
@@ -121,35 +124,55 @@ class Matcher:
 
         Parameters
         ----------
-        part, whole : surfaces on the device of the network; with distances and weights if several headings are tried
+        part, whole : surfaces on the device of the network; with distances and weights if several headings are tried, or
+            for ZoomOut
         read_out : "features", the vertex of the most similar features; "spectral", that map smoothed through the
-            eigenfunctions of both
+            eigenfunctions of both; "zoomout", the latter smoothed by ZoomOut where that distorts distances less
         features : `part_features` of the part and `features` of the whole, if they have been computed already
         """
-        if read_out not in ("features", "spectral"):
-            raise ValueError(f"read_out must be 'features' or 'spectral', got {read_out!r}")
+        if read_out not in get_args(ReadOut):
+            raise ValueError(f"read_out must be one of {', '.join(map(repr, get_args(ReadOut)))}, got {read_out!r}")
         of_part, of_whole = features or (self.part_features(part), self.features(whole))
         maps = [hard_map(turn, of_whole) for turn in of_part]
         nearest = maps[best_heading(maps, part, whole)] if len(maps) > 1 else maps[0]
         if read_out == "features":
             return nearest
         k = min(self.config.map_eigenpairs, part.values.shape[-1], whole.values.shape[-1])
-        return spectral_map(nearest, part, whole, k)
+        smooth = spectral_map(nearest, part, whole, k)
+        return smooth if read_out == "spectral" else less_distorted(smooth, part, whole)
 
-    def match(self, part: Mesh, whole: Mesh, *, read_out: ReadOut = "spectral", cache: Cache | None = None) -> Match:
+    def match(
+        self,
+        part: Mesh,
+        whole: Mesh,
+        *,
+        read_out: ReadOut = "spectral",
+        refine: int = 0,
+        cache: Cache | None = None,
+    ) -> Match:
         """Match a part to a whole, in any units as long as they are the same.
 
         Parameters
         ----------
         part, whole : meshes
         read_out : see `vertex_map`
+        refine : steps of refinement, see `partwhole.matching.refinement`; 0: none. These weights stay as they are
         cache : where eigenpairs are kept
         """
         pair = Pair.of(part, whole)
-        stock = prepared([pair], self.config, for_loss=self.needs_distances, device=self.device.type, cache=cache)
+        judged = refine != 0 or self.needs_distances or read_out == "zoomout"
+        stock = prepared([pair], self.config, for_loss=judged, device=self.device.type, cache=cache)
         start = time.perf_counter()
-        found = self.vertex_map(stock.parts[0], stock.wholes[0], read_out=read_out).cpu().numpy()
-        return Match(found, read_out, seconds=time.perf_counter() - start)
+        losses: tuple[float, ...] = ()
+        if refine:
+            from partwhole.matching import refinement
+
+            refined = refinement.refine(self, stock.parts[0], stock.wholes[0], steps=refine, read_out=read_out)
+            found, losses = refined.vertex_map, refined.losses
+        else:
+            found = self.vertex_map(stock.parts[0], stock.wholes[0], read_out=read_out)
+        vertex_map = found.cpu().numpy()
+        return Match(vertex_map, read_out, seconds=time.perf_counter() - start, losses=losses)
 
     def surface(self, mesh: Mesh, *, cache: Cache | None = None) -> Surface:
         """What this network needs of a mesh in the units of `Pair`, on its device; without distances."""
