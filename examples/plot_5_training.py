@@ -12,10 +12,9 @@ processor are enough for small surfaces.
 # pose and matched to another.
 
 import matplotlib.pyplot as plt
-import torch
 
 import partwhole as pw
-from partwhole.matching import Examination
+from partwhole.matching import Examination, preset
 from partwhole.matching.matcher import Matcher, new_network
 from partwhole.viewer.render import render
 
@@ -24,23 +23,9 @@ train_pairs = pairs.where(lambda part, whole: part.body < 4, name="four hands")
 test_pairs = pairs.where(lambda part, whole: part.body == 4, name="a fifth hand")
 
 # %%
-# A small network, for small surfaces. The hands stand alike, so they are turned by no more than 30°.
+# A small network, for small surfaces. The hands stand alike, so training turns them by no more than 30°.
 
-config = pw.TrainingConfig(
-    width=32,
-    blocks=2,
-    features=32,
-    diffusion_eigenpairs=40,
-    map_eigenpairs=50,
-    dropout=0.0,
-    temperature=0.05,
-    learning_rate=4e-3,
-    cosine_epochs=None,
-    rotation=30.0,
-    iterations=250,
-    evaluate_every=50,
-)
-torch.set_num_threads(1)  # surfaces are too small for more to help
+config = preset("small").with_changes(iterations=250)
 run = pw.train(train_pairs, config, watch={"a fifth hand": test_pairs})
 
 # %%

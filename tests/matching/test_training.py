@@ -347,3 +347,15 @@ def test_a_stock_is_what_was_said(stock: Stock, tmp_path: Path, config) -> None:
     assert card["loss"] == repr(loss_of(config))
     assert "no ground truth" in card["protocol"]
     assert {"torch", "numpy", "partwhole"} <= card["versions"].keys()
+
+
+def test_small_surfaces_are_trained_on_by_one_thread(pairs, config, cache) -> None:
+    seen = []
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        train(pairs, config, cache=cache, heartbeat=lambda state: seen.append(torch.get_num_threads()))
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert set(seen) == {1}

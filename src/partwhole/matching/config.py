@@ -176,6 +176,21 @@ PRESETS: Mapping[str, TrainingConfig] = MappingProxyType(
         # these shapes stand along z
         "shrec16-cuts": _PAPER.with_changes(vertical="z"),
         "shrec16-holes": _PAPER.with_changes(temperature=0.07, vertical="z"),
+        # for surfaces of about 500 vertices that stand alike: minutes on a processor
+        "small": TrainingConfig(
+            width=32,
+            blocks=2,
+            features=32,
+            diffusion_eigenpairs=40,
+            map_eigenpairs=50,
+            dropout=0.0,
+            temperature=0.05,
+            iterations=500,
+            evaluate_every=50,
+            learning_rate=4e-3,
+            cosine_epochs=None,
+            rotation=30.0,
+        ),
     }
 )
 

@@ -39,6 +39,8 @@ Step = Callable[[int, int], Tensor]
 
 # losses are fetched from the device, and progress is told, after so many iterations or seconds
 _FLUSH_ITERATIONS, _FLUSH_SECONDS = 250, 2.0
+# vertices of surfaces that one thread trains on as fast as several
+_SMALL = 1000
 # a run that is killed loses no more than this
 _SAVE_SECONDS = 30.0
 
@@ -123,7 +125,7 @@ def train(
     loss = loss or loss_of(config)
     record = RunFolder(folder, config, loss, stock, resume=resume)
 
-    with reproducibly(config, device), closing(record):
+    with reproducibly(config, device), _threads_for(stock, device), closing(record):
         torch.manual_seed(random_seed(config.seed))
         network = new_network(config).to(device)
         optimiser = adam(network, config, device)
@@ -323,6 +325,18 @@ def reproducibly(config: TrainingConfig, device: str) -> Iterator[None]:
             yield
         finally:
             torch.set_float32_matmul_precision(before)
+
+
+@contextmanager
+def _threads_for(stock: Stock, device: str) -> Iterator[None]:
+    """One thread for small surfaces: several would wait for each other longer than they work."""
+    before = torch.get_num_threads()
+    if device == "cpu" and max(len(surface) for surface in (*stock.parts, *stock.wholes)) <= _SMALL:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _evaluate(
