@@ -8,6 +8,7 @@ from sklearn.manifold import Isomap
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_limits
 
 from partwhole.datasets import annulus, cut_balls, plane, sphere, swiss_roll
 from partwhole.embedding import TCIE, WHCIE, EmbeddingWarning, graph_distances, neighbour_graph
@@ -68,6 +69,33 @@ def test_a_flat_surface_with_a_hole_comes_back() -> None:
         assert procrustes_error(estimator.fit_transform(mesh), mesh.vertices[:, :2]) < 1e-3
     bent = Isomap(n_neighbors=10, metric="precomputed").fit_transform(geodesic_distances(mesh, method="exact"))
     assert procrustes_error(bent, mesh.vertices[:, :2]) > 0.03
+
+
+def test_a_flat_rectangle_with_a_hole_comes_back() -> None:
+    part = cut_balls(plane(300, width=2.0), [150], 0.25).part
+    D, flat = geodesic_distances(part, method="exact"), part.vertices[:, :2]
+    by_mesh = WHCIE(mesh_distances="exact").fit(part)
+    by_distances = WHCIE(metric="precomputed", boundary=part.boundary_vertices).fit(D, points=part.vertices)
+    assert not by_mesh.weights_.all()
+    for found in (by_mesh, by_distances):
+        assert procrustes_error(found.embedding_, flat) < 1e-3
+    # the same distances, fewer pairs
+    few = TCIE(metric="precomputed", boundary=part.boundary_vertices).fit(D)
+    assert procrustes_error(by_distances.embedding_, flat) <= procrustes_error(few.embedding_, flat)
+
+
+@pytest.mark.parametrize("cls", [WHCIE, TCIE])
+def test_same_numbers_again_whatever_the_number_of_threads(cls, roll, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for cores in (1, 2, 3):
+        for module in ("criterion.min_plus", "embedding.threads", "geodesics.distances"):
+            monkeypatch.setattr(f"partwhole.{module}.available_cores", lambda cores=cores: cores)
+        with threadpool_limits(limits=cores):
+            found.append(cls(n_neighbors=10).fit(roll.points))
+    for other in found[1:]:
+        np.testing.assert_array_equal(other.weights_, found[0].weights_)
+        np.testing.assert_array_equal(other.embedding_, found[0].embedding_)
+    np.testing.assert_array_equal(found[2].transform(roll.points[:9] + 0.1), found[0].transform(roll.points[:9] + 0.1))
 
 
 def test_attributes_fit_together(roll, fitted) -> None:
@@ -233,6 +261,10 @@ def test_coinciding_points_get_one_place(roll) -> None:
     np.testing.assert_allclose(found[:3], found[200:], atol=0.05)
 
 
+def test_all_points_at_one_place_stay_there() -> None:
+    np.testing.assert_array_equal(WHCIE().fit_transform(np.ones((30, 3))), 0)
+
+
 def test_places_need_a_fit_first(roll) -> None:
     with pytest.raises(NotFittedError):
         WHCIE().transform(roll.points)
@@ -254,6 +286,8 @@ SQUARE = np.array([[0, 1, 2, 1], [1, 0, 1, 2], [2, 1, 0, 1], [1, 2, 1, 0.0]])
         ({"metric": "precomputed", "boundary": []}, -SQUARE, "Negative values"),
         ({"metric": "precomputed", "boundary": []}, np.triu(SQUARE), "not symmetric"),
         ({"metric": "precomputed", "boundary": []}, SQUARE[:3], "shape"),
+        ({"metric": "precomputed", "boundary": []}, np.where(SQUARE == 2, np.nan, SQUARE), "contains NaN"),
+        ({"metric": "precomputed", "boundary": [], "n_components": 5}, SQUARE, "n_components=5"),
         ({"metric": "precomputed", "boundary": []}, np.where(SQUARE == 2, np.inf, SQUARE), "infinity"),
         ({"metric": "precomputed", "boundary": []}, plane(9), 'X is a mesh, so metric must be "euclidean"'),
         ({"boundary": "rim"}, np.eye(20), 'boundary must be "auto"'),
@@ -272,6 +306,9 @@ SQUARE = np.array([[0, 1, 2, 1], [1, 0, 1, 2], [2, 1, 0, 1], [1, 2, 1, 0.0]])
 def test_bad_input_is_named(knobs, X, message) -> None:
     with pytest.raises(ValueError, match=message):
         WHCIE(**knobs).fit(X)
+    if "whole_genus" not in knobs and "points=" not in message:
+        with pytest.raises(ValueError, match=message):
+            TCIE(**knobs).fit(X)
 
 
 def test_points_go_with_distances_and_are_as_many(roll) -> None:
