@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import partwhole.matching.preparation as preparation
-from partwhole.datasets import Pair, Pairs, cut_balls, cut_plane, sphere
+from partwhole.datasets import Pair, Pairs, cut_balls, cut_plane, sphere, torus
 from partwhole.datasets.generated import body_pairs
 from partwhole.geodesics import geodesic_distances
 from partwhole.matching import WormholeLoss, prepared
@@ -159,3 +159,12 @@ def test_bodies_share_their_wholes(config) -> None:
     pairs = body_pairs(1, 2, 2, plans="hand", n_vertices=500, wholes="rest")
     made = prepared(pairs, config, for_loss=False)
     assert (len(made.parts), len(made.wholes), len(made)) == (4, 1, 4)
+
+
+def test_the_same_loop_criterion_needs_wholes_without_handles(config) -> None:
+    ring = torus(n_vertices=200)
+    pair = Pair.of_cut(cut_balls(ring, 0, 0.5))
+    same_loop = config.with_changes(criterion="same_loop")
+    with pytest.raises(ValueError, match=r"has handles or is one-sided \(2 × genus = 2\).*criterion='wormhole'"):
+        prepared([pair], same_loop)
+    assert len(prepared([pair], same_loop, for_loss=False)) == 1

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from partwhole.criterion.loops import twice_genus
 from partwhole.datasets.pairs import Pair
 from partwhole.matching.config import TrainingConfig
 from partwhole.matching.surfaces import Surface, distances_of, pair_weights, surface_of
@@ -71,6 +72,8 @@ def prepared(
     """
     report = progress or (lambda what, done, total: None)
     parts, wholes, numbers = _each_once(pairs, report)
+    if for_loss and config.criterion == "same_loop":
+        _check_spheres(wholes)
     with ExitStack() as stack:
         kept = cache or Cache(stack.enter_context(tempfile.TemporaryDirectory()))
         fill_cache(
@@ -144,6 +147,15 @@ def low_passed(D: Float[Tensor, "n n"], whole: Surface, k: int) -> Float[Tensor,
     functions = whole.functions[:, :k]
     once = functions @ ((functions * whole.mass[:, None]).T @ D)
     return functions @ ((functions * whole.mass[:, None]).T @ once.T)
+
+
+def _check_spheres(wholes: Iterable[Mesh]) -> None:
+    for mesh in wholes:
+        if twice_genus(mesh):
+            raise ValueError(
+                f"{mesh.name} has handles or is one-sided (2 × genus = {twice_genus(mesh)}); the same-loop criterion is proved "
+                "for parts of spheres: use criterion='wormhole'"
+            )
 
 
 def _notes(wholes: Iterable[Mesh]) -> tuple[str, ...]:
