@@ -88,8 +88,8 @@ def swiss_roll(
     """Maps of the Swiss roll, whole, with a hole and cut, by every method that the paper shows.
 
     Prints how far each map is from the true flat sheet, its stress and its time, and draws the maps of the first seed:
-    grid-noise-*.png. Writes table.md, summary.json and results.jsonl, which holds a line for each map. About a quarter of
-    an hour on two cores; t-SNE and UMAP take most of it, and UMAP is left out where it isn't installed.
+    grid-noise-*.png. Writes table.md, summary.json and results.jsonl, which holds a line for each map. About
+    twenty minutes on two cores, most of it for t-SNE and UMAP, which is left out where it isn't installed.
     """
     voice = Voice(as_json=as_json, quiet=quiet)
     shapes: tuple[Variant, ...] = _chosen("--shape", shape, get_args(Variant), ("hole",) if quick else None)
