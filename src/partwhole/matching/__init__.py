@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from partwhole.matching.matcher import Match, Matcher
     from partwhole.matching.network import DiffusionNet, Operators
     from partwhole.matching.preparation import Stock, prepared
+    from partwhole.matching.refinement import Refined, refine
     from partwhole.matching.soft_maps import hard_map, soft_map, spectral_map
     from partwhole.matching.surfaces import Surface, pair_weights, surface_of
     from partwhole.matching.training import TrainingRun, train
@@ -30,6 +31,7 @@ __all__ = [
     "Matcher",
     "Operators",
     "OrthogonalityLoss",
+    "Refined",
     "Stock",
     "Surface",
     "TrainingConfig",
@@ -42,6 +44,7 @@ __all__ = [
     "pair_weights",
     "prepared",
     "preset",
+    "refine",
     "soft_map",
     "spectral_map",
     "surface_of",
@@ -55,6 +58,7 @@ _HOMES = {
     "matcher": ("Match", "Matcher"),
     "network": ("DiffusionNet", "Operators"),
     "preparation": ("Stock", "prepared"),
+    "refinement": ("Refined", "refine"),
     "soft_maps": ("hard_map", "soft_map", "spectral_map"),
     "surfaces": ("Surface", "pair_weights", "surface_of"),
     "training": ("TrainingRun", "train"),
