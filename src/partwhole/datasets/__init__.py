@@ -7,8 +7,10 @@ from partwhole.datasets.generated import BodyPoses, PartKey, WholeKey, body_pair
 from partwhole.datasets.ground_truth import GroundTruth
 from partwhole.datasets.making import MadeSet, make_set
 from partwhole.datasets.pairs import Pair, Pairs
+from partwhole.datasets.people import People
 from partwhole.datasets.pfaust import PFaust
 from partwhole.datasets.primitives import annulus, cylinder, plane, slivers, sphere, sphere_cap, torus
+from partwhole.datasets.retriangulated import people_pairs, retriangulated_body_pairs
 from partwhole.datasets.shrec16 import Shrec16
 from partwhole.datasets.swiss_roll import SwissRoll, swiss_roll
 
@@ -23,6 +25,7 @@ __all__ = [
     "Pair",
     "Pairs",
     "PartKey",
+    "People",
     "Shrec16",
     "SwissRoll",
     "WholeKey",
@@ -33,8 +36,10 @@ __all__ = [
     "cylinder",
     "make_body",
     "make_set",
+    "people_pairs",
     "plane",
     "random_cuts",
+    "retriangulated_body_pairs",
     "slivers",
     "sphere",
     "sphere_cap",
