@@ -153,8 +153,8 @@ def _check_spheres(wholes: Iterable[Mesh]) -> None:
     for mesh in wholes:
         if twice_genus(mesh):
             raise ValueError(
-                f"{mesh.name} has handles or is one-sided (2 × genus = {twice_genus(mesh)}); the same-loop criterion is proved "
-                "for parts of spheres: use criterion='wormhole'"
+                f"{mesh.name} has handles or is one-sided (2 × genus = {twice_genus(mesh)}); the same-loop criterion is "
+                "proved for parts of spheres: use criterion='wormhole'"
             )
 
 
