@@ -22,9 +22,11 @@ class WHCIE(TrustedEmbedding):
     n_components : dimensions of the map
     n_neighbors : size of a neighbourhood: the distance to the neighbour of this number is the unit of `small_radius`, and
         new points step onto the surface at one of so many
-    path_neighbors : neighbours that the next step of a path may lead to; default twice `n_neighbors`. Longer steps make
-        paths straighter, and with that distances more accurate; `n_neighbors` gives the graph of Isomap
-    longest_step : see `partwhole.embedding.neighbour_graph`; None keeps all steps
+    path_neighbors : neighbours that the next step of a path may lead to; default twice `n_neighbors`, and up to four times
+        where a path of such steps confirms a longer one. Longer steps make paths straighter, and with that distances
+        more accurate: a path that zigzags more at the rim than inside bends the map
+    longest_step, steepest_step : which steps are dropped, and how the others are measured along a bent surface, see
+        `partwhole.embedding.neighbour_graph`. `path_neighbors=n_neighbors` and None for both gives the graph of Isomap
     metric : "euclidean" for points and meshes; "precomputed" if X holds distances along a surface
     boundary : "auto", numbers of points, or a mask. "auto" is detected (`boundary_points`, with a low threshold: a point
         too many costs some pairs, one that is missed costs the proof) or, for a mesh, its border. Distances alone have
@@ -65,7 +67,7 @@ class WHCIE(TrustedEmbedding):
     point that lost a neighbour (see `partwhole.criterion.points`). Detection looks for the boundary of surfaces, of two
     dimensions in a space of any; for data of a higher dimension nothing is proved about it: give `boundary`.
 
-    Two points that are neighbours in the graph are always guaranteed here, so the map of a connected sample is connected.
+    Steps of a path are arcs, which are never shorter than the straight line that the proof needs.
 
     Examples
     --------
@@ -85,6 +87,7 @@ class WHCIE(TrustedEmbedding):
         n_neighbors: Any = 15,
         path_neighbors: Any = None,
         longest_step: Any = 1.2,
+        steepest_step: Any = 40.0,
         metric: Any = "euclidean",
         boundary: Any = "auto",
         whole_genus: Any = None,
@@ -101,6 +104,7 @@ class WHCIE(TrustedEmbedding):
         self.n_neighbors = n_neighbors
         self.path_neighbors = path_neighbors
         self.longest_step = longest_step
+        self.steepest_step = steepest_step
         self.metric = metric
         self.boundary = boundary
         self.whole_genus = whole_genus
@@ -135,9 +139,11 @@ class TCIE(TrustedEmbedding):
     n_components : dimensions of the map
     n_neighbors : size of a neighbourhood: the distance to the neighbour of this number is the unit of `small_radius`, and
         new points step onto the surface at one of so many
-    path_neighbors : neighbours that the next step of a path may lead to; default twice `n_neighbors`. Longer steps make
-        paths straighter, and with that distances more accurate; `n_neighbors` gives the graph of Isomap
-    longest_step : see `partwhole.embedding.neighbour_graph`; None keeps all steps
+    path_neighbors : neighbours that the next step of a path may lead to; default twice `n_neighbors`, and up to four times
+        where a path of such steps confirms a longer one. Longer steps make paths straighter, and with that distances
+        more accurate: a path that zigzags more at the rim than inside bends the map
+    longest_step, steepest_step : which steps are dropped, and how the others are measured along a bent surface, see
+        `partwhole.embedding.neighbour_graph`. `path_neighbors=n_neighbors` and None for both gives the graph of Isomap
     metric : "euclidean" for points and meshes; "precomputed" if X holds distances along a surface
     boundary : "auto", numbers of points, or a mask. "auto" is detected (`boundary_points`, with a low threshold: a point
         too many costs some pairs, one that is missed costs the proof) or, for a mesh, its border. Distances alone have
@@ -181,6 +187,7 @@ class TCIE(TrustedEmbedding):
         n_neighbors: Any = 15,
         path_neighbors: Any = None,
         longest_step: Any = 1.2,
+        steepest_step: Any = 40.0,
         metric: Any = "euclidean",
         boundary: Any = "auto",
         small_radius: Any = 1.2,
@@ -196,6 +203,7 @@ class TCIE(TrustedEmbedding):
         self.n_neighbors = n_neighbors
         self.path_neighbors = path_neighbors
         self.longest_step = longest_step
+        self.steepest_step = steepest_step
         self.metric = metric
         self.boundary = boundary
         self.small_radius = small_radius

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_non_negative
 
 from partwhole.embedding.boundary import boundary_points
 from partwhole.embedding.pairs import checked_distances
-from partwhole.embedding.point_clouds import graph_distances, neighbour_graph
+from partwhole.embedding.point_clouds import confirmed_steps, graph_distances, neighbour_graph
 from partwhole.embedding.sklearn_versions import checked_data
 from partwhole.geodesics import geodesic_distances
 from partwhole.mesh import Mesh
@@ -19,6 +19,9 @@ from partwhole.mesh import Mesh
 # A boundary point that is missed makes pairs seem guaranteed that are not; one too many only costs pairs. So the
 # criterion is given more points than are likely to be on the boundary.
 CAUTIOUS = 0.1
+
+# Short and long steps lead to so many times `n_neighbors` nearest points.
+_SHORT, _LONG = 2, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +53,7 @@ def _from_points(estimator: Any, X: np.ndarray) -> GivenSurface:
     points, n, k = X.astype(np.float64), len(X), estimator.n_neighbors
     if not 1 <= k < n:
         raise ValueError(f"Expected 1 <= n_neighbors < n_samples, but n_neighbors={k}, n_samples={n}")
-    steps = 2 * k if estimator.path_neighbors is None else estimator.path_neighbors
-    graph = neighbour_graph(points, n_neighbors=min(steps, n - 1), longest_step=estimator.longest_step)
+    graph = _path_graph(estimator, points)
     score = None
     if isinstance(estimator.boundary, str):
         _check_auto(estimator.boundary)
@@ -60,6 +62,23 @@ def _from_points(estimator: Any, X: np.ndarray) -> GivenSurface:
     else:
         boundary = _boundary_given(estimator.boundary, n)
     return GivenSurface(graph_distances(graph), boundary, points, score)
+
+
+def _path_graph(estimator: Any, points: Float[np.ndarray, "n d"]) -> Any:
+    """Steps that paths are made of: short ones, and by default longer ones too where a path of short ones confirms them."""
+
+    def steps(n_neighbors: int) -> Any:
+        return neighbour_graph(
+            points,
+            n_neighbors=min(n_neighbors, len(points) - 1),
+            longest_step=estimator.longest_step,
+            steepest_step=estimator.steepest_step,
+            dimension=max(2, estimator.n_components),
+        )
+
+    if estimator.path_neighbors is not None:
+        return steps(estimator.path_neighbors)
+    return confirmed_steps(steps(_LONG * estimator.n_neighbors), steps(_SHORT * estimator.n_neighbors))
 
 
 def _from_mesh(estimator: Any, mesh: Mesh) -> GivenSurface:
