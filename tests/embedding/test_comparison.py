@@ -133,11 +133,11 @@ def test_a_real_singular_matrix_is_no_crash() -> None:
 
 
 def test_components_are_named() -> None:
-    two = np.concatenate([ROLL.points[:60], ROLL.points[:40] + 1e4])
+    two = np.concatenate([ROLL.points[:120], ROLL.points[:100] + 1e4])
     outcome = run_method(named("mds"), Sample(two, n_neighbors=8))
     assert outcome.embedding is None
     assert outcome.error is not None
-    assert "2 components of 60, 40 points" in outcome.error
+    assert "2 components of 120, 100 points" in outcome.error
     assert "more than 8 neighbours" in outcome.error
     with pytest.raises(ValueError, match="falls apart into 2 components"):
         check_connected(Sample(two, n_neighbors=8))
