@@ -92,23 +92,24 @@ def people_arrays(n_vertices: int = 900) -> dict[str, np.ndarray]:
     assert set(names) == set(NEEDED)
     table = np.zeros((n_vertices, len(names)))
     for column, bone in enumerate(body.skeleton.bones):
-        side, _, plain = bone.name.rpartition(" ") if bone.name.split()[0] in ("left", "right") else ("", "", bone.name)
-        if bone.name.startswith(("left ", "right ")):
-            side, plain = bone.name.split(" ", 1)
+        side, plain = bone.name.split(" ", 1) if bone.name.startswith(("left ", "right ")) else ("", bone.name)
         target = _SKIN[plain] + ({"left": ".L", "right": ".R"}[side] if side else "")
         table[:, names.index(target)] += body.weights[:, column]
     table[table < 1e-3] = 0
+    # as in the published file, bones are not numbered from the root on: `order` leads from parents to children
+    shuffled = np.random.default_rng(0).permutation(len(names))
+    order = np.argsort(shuffled)
+    table, heads = table[:, shuffled], np.array(heads)[shuffled]
+    parents = [-1 if parents[bone] < 0 else order[parents[bone]] for bone in shuffled]
     weights = sparse.csr_matrix(table / table.sum(axis=1, keepdims=True))
-    # the order of the file need not be that of the names: bones are shuffled, as in the published file
-    order = np.arange(len(names))
     wide = np.array([1.15, 1, 1.1])
     return {
         "rest": np.stack([body.rest.vertices, body.rest.vertices * wide]).astype(np.float32),
         "faces": body.rest.faces.astype(np.int32),
-        "heads": np.stack([heads, np.array(heads) * wide]).astype(np.float32),
+        "heads": np.stack([heads, heads * wide]).astype(np.float32),
         "parents": np.array(parents, np.int32),
         "order": order.astype(np.int32),
-        "bone_names": np.array(names),
+        "bone_names": np.array(names)[shuffled],
         "weights_indptr": weights.indptr.astype(np.int32),
         "weights_indices": weights.indices.astype(np.int16),
         "weights_data": weights.data.astype(np.float32),
@@ -222,7 +223,7 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
             {"bone_names": np.array([f"bone{k}" for k in range(30)])},
             "has no bone clavicle.L, clavicle.R, .* which poses",
         ),
-        ({"order": np.arange(30)[::-1]}, "order names a bone before its parent"),
+        ({"order": np.arange(30)}, "order names a bone before its parent"),
     ],
 )
 def test_wrong_files_are_named(arrays, tmp_path: Path, change, message) -> None:
