@@ -24,6 +24,8 @@ COMMANDS = [
     ["reproduce", "pfaust"],
     ["reproduce", "shrec16"],
     ["reproduce", "ablation"],
+    ["reproduce", "swiss-roll"],
+    ["embed"],
 ]
 
 
