@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -380,3 +381,12 @@ def test_what_is_missing_is_named(
     assert one_error("reproduce", "shrec16", "--data", nowhere) == f"--data {nowhere} is no folder"
     wrong = ("reproduce", "ablation", "--set", "pfaust-h", "--data", published_sets, "--preset", "pfaust-m")
     assert one_error(*wrong).startswith("--preset pfaust-m is none for pfaust-h; there are pfaust-h")
+
+
+@pytest.mark.parametrize("command", [["pfaust"], ["shrec16"], ["ablation", "--set", "pfaust-h"]], ids=lambda c: c[0])
+def test_without_torch_one_line_says_so(
+    command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert main(["reproduce", *command, "--data", "nowhere"]) == 2
+    assert capsys.readouterr().err == "error: networks need torch: pip install 'partwhole[torch]'\n"

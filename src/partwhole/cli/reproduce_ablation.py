@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from partwhole.cli.choices import chosen_config
-from partwhole.cli.learning import CacheOption, DeviceOption, WorkersOption
+from partwhole.cli.learning import CacheOption, DeviceOption, WorkersOption, ready
 from partwhole.cli.matching_runs import trained_runs
 from partwhole.cli.options import JsonOption, QuietOption
 from partwhole.cli.reproduce_matching import (
@@ -82,6 +82,7 @@ def ablation(
     does better. 21 runs with three seeds. Can be interrupted like `reproduce pfaust`.
     """
     voice = Voice(as_json=as_json, quiet=quiet)
+    ready(device)
     root = data_folder(data)
     base = preset or which
     if base not in PRESETS or not (base == which or base.startswith(f"{which}-")):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from partwhole.cli.choices import chosen_config, written
-from partwhole.cli.learning import CacheOption, Device, DeviceOption, WorkersOption
+from partwhole.cli.learning import CacheOption, Device, DeviceOption, WorkersOption, ready
 from partwhole.cli.matching_runs import given_runs, trained_runs
 from partwhole.cli.options import JsonOption, QuietOption
 from partwhole.cli.pair_sources import PUBLISHED_AS
@@ -169,6 +169,7 @@ def _reproduce(
     workers: int | None,
 ) -> None:
     """Train on each set that has tests, or take the models, and show the sections."""
+    ready(device)
     root = data_folder(data)
     machine: dict[str, Any] = {"device": device, "cache": cache, "workers": workers}
     failed: list[Failed] = []

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from partwhole.matching.augmentation import turns
 from partwhole.matching.config import Axis
+from partwhole.matching.soft_maps import hard_map
 from partwhole.matching.surfaces import Surface
 
 # how much the agreement of curvature counts beside the logarithm of the distortion; fixed on training parts of PFAUST-H,
@@ -65,3 +66,12 @@ def best_heading(
         for found in vertex_maps
     ]
     return int(torch.stack(scores).argmin())
+
+
+def best_map(
+    of_part: list[Float[Tensor, "p f"]], of_whole: Float[Tensor, "n f"], part: Surface, whole: Surface
+) -> tuple[int, Int[Tensor, "p"]]:
+    """The number of the best heading and its map, from the features of the part at each heading and those of the whole."""
+    maps = [hard_map(turn, of_whole) for turn in of_part]
+    number = best_heading(maps, part, whole) if len(maps) > 1 else 0
+    return number, maps[number]

@@ -17,10 +17,10 @@ from torch import Tensor
 from partwhole.datasets.pairs import Pair
 from partwhole.matching.checkpoints import read_tensors, write_tensors
 from partwhole.matching.config import TrainingConfig
-from partwhole.matching.headings import best_heading, turned
+from partwhole.matching.headings import best_map, turned
 from partwhole.matching.network import DiffusionNet
 from partwhole.matching.preparation import prepared
-from partwhole.matching.soft_maps import ReadOut, hard_map, spectral_map
+from partwhole.matching.soft_maps import ReadOut, spectral_map
 from partwhole.matching.surfaces import CHANNELS, Surface, surface_of
 from partwhole.matching.zooming import less_distorted
 from partwhole.mesh import Mesh
@@ -133,8 +133,7 @@ class Matcher:
         if read_out not in get_args(ReadOut):
             raise ValueError(f"read_out must be one of {', '.join(map(repr, get_args(ReadOut)))}, got {read_out!r}")
         of_part, of_whole = features or (self.part_features(part), self.features(whole))
-        maps = [hard_map(turn, of_whole) for turn in of_part]
-        nearest = maps[best_heading(maps, part, whole)] if len(maps) > 1 else maps[0]
+        _, nearest = best_map(of_part, of_whole, part, whole)
         if read_out == "features":
             return nearest
         k = min(self.config.map_eigenpairs, part.values.shape[-1], whole.values.shape[-1])

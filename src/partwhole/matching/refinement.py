@@ -15,13 +15,13 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from partwhole.matching.headings import best_heading, turned
+from partwhole.matching.headings import best_heading, best_map, turned
 from partwhole.matching.losses import Loss
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.network import DiffusionNet
-from partwhole.matching.soft_maps import ReadOut, hard_map
+from partwhole.matching.soft_maps import ReadOut
 from partwhole.matching.surfaces import Surface
-from partwhole.matching.training import adam, loss_of, losses_of_pair, random_seed, reproducibly
+from partwhole.matching.training import adam, descend, loss_of, losses_of_pair, random_seed, reproducibly
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -146,9 +146,8 @@ def chosen_heading(matcher: Matcher, part: Surface, whole: Surface) -> float:
     """The heading at which a matcher takes the part, in radians."""
     if matcher.config.headings == 1:
         return 0.0
-    of_whole = matcher.features(whole)
-    maps = [hard_map(turn, of_whole) for turn in matcher.part_features(part)]
-    return 2 * math.pi * best_heading(maps, part, whole) / matcher.config.headings
+    number, _ = best_map(matcher.part_features(part), matcher.features(whole), part, whole)
+    return 2 * math.pi * number / matcher.config.headings
 
 
 def _adapted(
@@ -183,11 +182,7 @@ def _adapted(
         if not as_it_is:
             torch.manual_seed(random_seed(seed, 1, step))
             terms = losses_of_pair(network.train(dropout), loss, part, whole, config, augment=augmentation)
-        optimiser.zero_grad()
-        terms.sum().backward()
-        torch.nn.utils.clip_grad_norm_(network.parameters(), config.gradient_norm)
-        optimiser.step()
-        network.keep_times_positive()
+        descend(network, optimiser, terms, config)
     network.load_state_dict(kept)
     return network, losses
 

@@ -229,15 +229,20 @@ def plain_steps(
     """The step as it is meant; `captured_steps` does the same faster."""
 
     def step(part: int, whole: int) -> Tensor:
-        optimiser.zero_grad()
         terms = losses_of_pair(network, loss, stock.parts[part], stock.wholes[whole], config)
-        terms.sum().backward()
-        torch.nn.utils.clip_grad_norm_(network.parameters(), config.gradient_norm)
-        optimiser.step()
-        network.keep_times_positive()
+        descend(network, optimiser, terms, config)
         return terms.detach()
 
     return step
+
+
+def descend(network: DiffusionNet, optimiser: torch.optim.Optimizer, terms: Tensor, config: TrainingConfig) -> None:
+    """One step of the optimiser down the sum of the terms, with the gradient clipped."""
+    optimiser.zero_grad()
+    terms.sum().backward()
+    torch.nn.utils.clip_grad_norm_(network.parameters(), config.gradient_norm)
+    optimiser.step()
+    network.keep_times_positive()
 
 
 def _steps(

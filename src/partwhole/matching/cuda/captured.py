@@ -87,7 +87,7 @@ def captured_steps(
     network: DiffusionNet, optimiser: torch.optim.Optimizer, loss: Loss, stock: Stock, config: TrainingConfig
 ) -> Callable[[int, int], Tensor]:
     """`plain_steps`, recorded. Weights and optimiser are as before when it returns."""
-    from partwhole.matching.training import losses_of_pair
+    from partwhole.matching.training import descend, losses_of_pair
 
     part_sizes = rounded_up([len(part) for part in stock.parts], _PART_SIZES)
     whole_sizes = rounded_up([len(whole) for whole in stock.wholes], _WHOLE_SIZES)
@@ -105,12 +105,8 @@ def captured_steps(
         buffers.load(stock.parts[p], stock.wholes[w])
 
         def step() -> Tensor:
-            optimiser.zero_grad()
             terms = losses_of_pair(network, loss, buffers.part, buffers.whole, config, both=buffers.both)
-            terms.sum().backward()
-            torch.nn.utils.clip_grad_norm_(network.parameters(), config.gradient_norm)
-            optimiser.step()
-            network.keep_times_positive()
+            descend(network, optimiser, terms, config)
             return terms.detach()
 
         side = torch.cuda.Stream()
