@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from partwhole.datasets.generated import body_pairs
-from partwhole.matching import Examination, Matcher, TrainingConfig, prepared, train
+from partwhole.matching import Examination, Matcher, TrainingConfig, prepared, preset, train
 from partwhole.matching.matcher import new_network
 
 # Mean geodesic error × 100 on the hand that is held out, measured with 3 sets of bodies × 4 seeds of training: before
@@ -17,20 +17,7 @@ BOUNDS = {"features": 7.0, "spectral": 5.0}
 @pytest.fixture(scope="module")
 def hands() -> tuple[TrainingConfig, dict[str, Matcher], Examination]:
     """Four hands in three poses to train on, a fifth to be matched; all parts lack four pieces."""
-    config = TrainingConfig(
-        width=32,
-        blocks=2,
-        features=32,
-        diffusion_eigenpairs=40,
-        map_eigenpairs=50,
-        dropout=0.0,
-        temperature=0.05,
-        iterations=250,
-        learning_rate=4e-3,
-        cosine_epochs=None,
-        rotation=30.0,
-        distances="dijkstra",
-    )
+    config = preset("small").with_changes(iterations=250, distances="dijkstra")
     pairs = body_pairs(5, 3, plans="hand", n_vertices=500)
     stock = prepared(pairs.where(lambda part, whole: part.body < 4), config)
     held_out = pairs.where(lambda part, whole: part.body == 4, name="a hand that was not trained on")
