@@ -50,6 +50,8 @@ def test_sizes_are_rounded_up_to_a_few() -> None:
         assert all(size <= rounded for size, rounded in zip(sizes, found, strict=True))
         assert all(rounded % 64 == 0 for rounded in found)
         assert len(set(rounded_up(list(range(1, max(sizes) + 1)), count))) <= count
+    assert rounded_up([3000, 3000, 3100, 9000], 3) == [3008, 3008, 3136, 9024], "few sizes stay as they are"
+    assert rounded_up([3000, 3000, 3100, 9000], 2) == [3136, 3136, 3136, 9024]
 
 
 @pytest.mark.parametrize("criterion", ["none", "wormhole"])

@@ -15,6 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from partwhole.datasets.pairs import Pair
+from partwhole.matching.box import model_path
 from partwhole.matching.checkpoints import read_tensors, write_tensors
 from partwhole.matching.config import TrainingConfig
 from partwhole.matching.headings import best_map, turned
@@ -70,7 +71,7 @@ class Matcher:
 
     @classmethod
     def load(cls, path: str | Path, *, device: str = "cpu") -> Matcher:
-        """The matcher that `save` wrote.
+        """The matcher that `save` wrote, or one that comes with the library, by its name; see `model_names`.
 
         Examples
         --------
@@ -81,6 +82,7 @@ class Matcher:
         >>> Matcher.load(path)
         Matcher('small', on cpu)
         """
+        path = model_path(path)
         tensors, card = read_tensors(path)
         if "config" not in card:
             raise ValueError(f"{path} holds no model; give a file that Matcher.save or `partwhole train` wrote")

@@ -6,8 +6,11 @@ reaches. Part and whole go through the network as a batch of two.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -20,7 +23,7 @@ from partwhole.matching.run_folder import state_tensors
 from partwhole.matching.surfaces import Surface
 
 # so many sizes of parts and of wholes, at most: more waste less work on vertices that are not there, but take longer
-_PART_SIZES, _WHOLE_SIZES = 12, 4
+_PART_SIZES, _WHOLE_SIZES = 12, 8
 # runs before recording, which let libraries choose their kernels
 _WARM_UP = 3
 
@@ -139,6 +142,15 @@ def captured_steps(
 
 
 def rounded_up(sizes: list[int], count: int) -> list[int]:
-    """Sizes rounded up to one of at most `count`, all multiples of 64, which matrix products like."""
-    step = 64 * -(-max(sizes) // (64 * count))
-    return [step * -(-size // step) for size in sizes]
+    """Sizes rounded up to one of at most `count`, all multiples of 64, which matrix products like.
+
+    Of neighbouring sizes those become one that fill up the least.
+    """
+    multiples = Counter(64 * -(-size // 64) for size in sizes)
+    levels = sorted(multiples)
+    while len(levels) > count:
+        filling = [multiples[low] * (high - low) for low, high in pairwise(levels)]
+        least = filling.index(min(filling))
+        multiples[levels[least + 1]] += multiples[levels[least]]
+        del levels[least]
+    return [levels[bisect_left(levels, size)] for size in sizes]
