@@ -136,6 +136,12 @@ class Matcher:
             raise ValueError(f"read_out must be one of {', '.join(map(repr, get_args(ReadOut)))}, got {read_out!r}")
         of_part, of_whole = features or (self.part_features(part), self.features(whole))
         _, nearest = best_map(of_part, of_whole, part, whole)
+        return self.read(nearest, part, whole, read_out)
+
+    def read(
+        self, nearest: Int[Tensor, "p"], part: Surface, whole: Surface, read_out: ReadOut = "spectral"
+    ) -> Int[Tensor, "p"]:
+        """The map by nearest features, smoothed as the read-out says; see `vertex_map`."""
         if read_out == "features":
             return nearest
         k = min(self.config.map_eigenpairs, part.values.shape[-1], whole.values.shape[-1])
