@@ -24,6 +24,7 @@ from partwhole.cli.evaluate import evaluate
 from partwhole.cli.mask import mask
 from partwhole.cli.reproduce import reproduce
 from partwhole.cli.train import train
+from partwhole.cli.view import view
 
 _INTERRUPTED = 130
 
@@ -45,6 +46,7 @@ app.command(
 app.command(
     epilog="Example: partwhole evaluate --data DIR --set pfaust-h --model run0 --model run1 --read-out both --output errors"
 )(evaluate)
+app.command(epilog="Example: partwhole view scan-match · partwhole view scan-match --export report.html")(view)
 app.add_typer(dataset, name="dataset")
 app.add_typer(reproduce, name="reproduce")
 

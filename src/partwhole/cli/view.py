@@ -1,0 +1,110 @@
+"""`partwhole view`: a result, or two surfaces, in the browser; or as one file to send to somebody."""
+
+from __future__ import annotations
+
+import sys
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from partwhole.cli.options import JsonOption, Method, MethodOption, QuietOption, SoundOption
+from partwhole.cli.voice import Voice
+
+if TYPE_CHECKING:
+    from partwhole.viewer.scene import Scene
+
+
+def view(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[RESULT | PART [WHOLE]]", help="A folder that match wrote, or mesh files; none: drop them."
+        ),
+    ] = None,
+    export: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="Write the page as one file that works offline, and end.")
+    ] = None,
+    truth: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Where the part's vertices truly lie: .vts or .npz; shows errors."),
+    ] = None,
+    model: Annotated[
+        Path | None, typer.Option("--model", "-m", metavar="PATH", help="Weights to match with, where there is no map.")
+    ] = None,
+    method: MethodOption = "fast_marching",
+    sound: SoundOption = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Of the address; 0: any that is free.")] = 0,
+    open_browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the browser.")] = True,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """See which point goes where, how sure that is, and which distances can be trusted.
+
+    Serves a page to this machine alone until Ctrl-C. Without arguments it waits for two meshes to be dropped on it.
+    """
+    from partwhole.viewer.results import read_scene
+
+    voice = Voice(as_json=as_json, quiet=quiet)
+    scene = None
+    if paths:
+        with voice.warnings_as_notes():
+            scene = read_scene(paths, truth=truth)
+        for note in scene.notes:
+            voice.note(note)
+    elif truth is not None:
+        raise ValueError("--truth needs a result to compare with; give its folder")
+    weights = _weights(model)
+    if export is not None:
+        _exported(scene, export, weights, voice)
+    else:
+        _served(scene, weights, voice, method=method, sound=sound, port=port, open_browser=open_browser)
+
+
+def _weights(model: Path | None) -> Path | None:
+    if model is None:
+        return None
+    from partwhole.cli.models import model_file
+
+    return model_file(model)
+
+
+def _exported(scene: Scene | None, path: Path, weights: Path | None, voice: Voice) -> None:
+    from partwhole.viewer.export import export_report
+    from partwhole.viewer.session import matched
+
+    if scene is None:
+        raise ValueError("--export needs something to show; give the folder of a result, or meshes")
+    if weights is not None:
+        scene = matched(scene, model=weights)
+    export_report(scene, path)
+    voice.say(f"wrote {path}")
+    voice.finish({"export": path, "bytes": path.stat().st_size, "notes": voice.notes})
+
+
+def _served(
+    scene: Scene | None,
+    weights: Path | None,
+    voice: Voice,
+    *,
+    method: Method,
+    sound: bool,
+    port: int,
+    open_browser: bool,
+) -> None:
+    from partwhole.viewer.server import PageServer
+    from partwhole.viewer.session import Session
+
+    session = Session(scene, method=method, sound=sound, model=weights)
+    with PageServer(session, port=port) as server:
+        session.warm_up()
+        voice.say(f"open {server.address} (Ctrl-C ends)")
+        voice.finish({"address": server.address, "notes": voice.notes})
+        sys.stdout.flush()  # whoever reads it through a pipe waits for the address
+        if open_browser:
+            webbrowser.open(server.address)
+        try:
+            server.serve_forever(poll_interval=0.2)
+        except KeyboardInterrupt:  # the way to end it, not a failure
+            voice.say("closed")

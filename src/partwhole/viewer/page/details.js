@@ -1,0 +1,116 @@
+// Words about what was chosen, and the legend.
+
+import { GUARANTEED, NOT_GUARANTEED, OTHER, STRAIGHT, WAY, css, gradient } from "./coats.js";
+import { RTOL, percent } from "./views.js";
+
+export function element(name, text, ...children) {
+  const made = document.createElement(name);
+  if (text) made.textContent = text;
+  made.append(...children);
+  return made;
+}
+
+function list(rows) {
+  const made = document.createElement("dl");
+  for (const [name, value] of rows) made.append(element("dt", name), element("dd", value));
+  return made;
+}
+
+function length(value) {
+  return Number.isFinite(value) ? value.toPrecision(4) : "∞";
+}
+
+/** The vertex that was chosen and its match. */
+export function matchDetails(scene, state) {
+  if (state.picked === null) return [element("p", "Click a vertex of the part, or of the whole, to see where it goes.")];
+  const v = state.picked;
+  const rows = [["vertex of the part", scene.part.number(v)]];
+  if (scene.map) {
+    rows.push(["its match on the whole", scene.fullMap()[scene.part.number(v)]]);
+    if (scene.before && scene.before[v] !== scene.map[v]) {
+      rows.push(["match before refinement", scene.fullMap("before")[scene.part.number(v)]]);
+    }
+    if (scene.confidence) rows.push(["confidence", scene.confidence[v].toFixed(3)]);
+    if (scene.doubtful) rows.push(["doubtful", scene.doubtful[v] ? "yes" : "no"]);
+    const error = state.found.errors?.errors[v];
+    if (error !== undefined) rows.push(["error", Number.isNaN(error) ? "truth not known" : percent(error)]);
+    const distortion = state.found.distortion?.distortion;
+    if (distortion) rows.push(["distortion", Number.isNaN(distortion[v]) ? "no guaranteed pair" : percent(distortion[v])]);
+  }
+  return [list(rows.map(([name, value]) => [name, String(value)]))];
+}
+
+/** What is guaranteed with the chosen vertex, and what decided the pair with the other. */
+export function trustDetails(scene, state) {
+  const row = state.found.trust;
+  if (state.picked === null) return [element("p", "Click a vertex of the part to see which distances to it can be trusted.")];
+  if (!row) return [element("p", "measuring…")];
+  const said = [];
+  if (row.noSameLoop) said.push(element("p", `C_L does not apply: ${row.noSameLoop}`));
+  if (state.other === null) {
+    said.push(element("p", Number(row.shares.wormhole) === 1 ? "Every distance to this vertex is guaranteed." : ""));
+    return said;
+  }
+  const j = state.other, D = row.distances[j];
+  const verdict = (kind) => {
+    const K = row[kind][j];
+    return `${Number.isFinite(D) && D <= K * (1 + RTOL) ? "guaranteed" : "not guaranteed"} (${length(K)})`;
+  };
+  const rows = [
+    ["vertices", `${scene.part.number(state.picked)} and ${scene.part.number(j)}`],
+    ["distance on the part", length(D)],
+    ["C_T (its threshold)", verdict("boundary")],
+    ["C_W (its threshold)", verdict("wormhole")],
+  ];
+  if (row.same_loop) rows.push(["C_L (its threshold)", verdict("same_loop")]);
+  rows.push(["soft mask", row.soft[j].toFixed(3)]);
+  said.push(list(rows));
+  const hole = state.found.pair?.wormhole;
+  if (hole && state.found.pair.other === j) {
+    const sum = hole.to_border + hole.across + hole.from_border;
+    const shorter = sum * (1 + RTOL) < D;
+    said.push(element("p",
+      `A way through what is missing could leave at ${scene.part.number(hole.leaves)} and come back at ` +
+      `${scene.part.number(hole.returns)}: at least ${length(hole.to_border)} + ${length(hole.across)} + ` +
+      `${length(hole.from_border)} = ${length(sum)}, ${shorter ? "less than the distance on the part, so nothing is proved." : "not less than the distance on the part, which is therefore right."}`));
+  }
+  return said;
+}
+
+function key(color, text) {
+  const made = document.createElement("div");
+  made.className = "key";
+  const swatch = document.createElement("i");
+  swatch.style.background = css(color);
+  made.append(swatch, text);
+  return made;
+}
+
+export function legendElements(said) {
+  if (!said) return [];
+  const made = [];
+  if (said.table) {
+    const bar = document.createElement("div");
+    bar.className = "bar";
+    bar.style.background = gradient(said.table);
+    const ends = document.createElement("div");
+    ends.className = "ends";
+    ends.append(element("span", said.limits[0]), element("span", said.limits[1]));
+    made.push(bar, ends);
+  }
+  made.push(element("p", said.text));
+  return made;
+}
+
+export function trustLegend(state) {
+  const row = state.found.trust;
+  const made = [
+    key(GUARANTEED.boundary, "guaranteed by C_T"),
+    key(GUARANTEED.wormhole, "guaranteed by C_W"),
+  ];
+  if (row?.same_loop) made.push(key(GUARANTEED.same_loop, "guaranteed by C_L, if the whole is a sphere"));
+  made.push(key(NOT_GUARANTEED, "nothing is known"), key(WAY, "shortest way on the part"));
+  made.push(key(STRAIGHT, "the wormhole that decided: dashed, a straight line"), key(OTHER, "the other vertex"));
+  made.push(...legendElements({ table: "good", limits: ["0", "1"], text: "Soft mask" }));
+  return made;
+}

@@ -1,0 +1,380 @@
+// The page: holds what is chosen, asks the engine, and shows panels and words.
+
+import { OrbitCamera } from "./camera.js";
+import { colorsOf } from "./coats.js";
+import { ask, askArrays, askJson, embeddedScene } from "./data.js";
+import { element, legendElements, matchDetails, trustDetails, trustLegend } from "./details.js";
+import { mapCsv, npz, ply, save } from "./downloads.js";
+import { LiveEngine, LocalEngine } from "./engine.js";
+import { Dropped } from "./files.js";
+import { Painter } from "./painter.js";
+import { Panels } from "./panels.js";
+import { picture } from "./picture.js";
+import { Scene } from "./scene.js";
+import { VIEWS, judged, pairPanels, tellingOther, trustPanels } from "./views.js";
+
+const at = (id) => document.getElementById(id);
+
+class Page {
+  constructor() {
+    this.painter = new Painter(at("canvas"));
+    this.panels = new Panels(at("panels"), {
+      pick: (panel, vertex, shift) => this.pick(panel, vertex, shift),
+      hover: (panel, vertex) => this.hover(panel, vertex),
+      turned: (panel) => this.turned(panel),
+    });
+    this.state = { view: "", picked: null, other: null, wipe: 0, found: {}, cameras: {}, options: {} };
+    this.asked = 0; // answers to questions that are no longer asked are dropped
+    this.drawing = false;
+    new ResizeObserver(() => this.resized()).observe(at("stage"));
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+    this.#controls();
+  }
+
+  // --- scenes
+
+  show(data) {
+    const scene = new Scene(data);
+    this.scene = scene;
+    this.painter.forget();
+    this.coats = {};
+    Object.assign(this.state, { picked: null, other: null, wipe: 0, found: {} });
+    at("wipe").value = 0;
+    for (const role of ["part", "whole"]) {
+      if (scene[role]) this.state.cameras[role] = new OrbitCamera(scene[role].meta.view);
+    }
+    this.engine = scene.meta.live ? new LiveEngine() : new LocalEngine(scene, (text) => this.status(text));
+    document.title = scene.meta.title ? `${scene.meta.title} · partwhole` : "partwhole";
+    at("title").textContent = scene.meta.title || "partwhole";
+    at("welcome").hidden = Boolean(scene.part);
+    const live = scene.meta.live;
+    for (const name of ["open", "report"]) {
+      for (const button of document.querySelectorAll(`[data-action="${name}"]`)) button.hidden = !live;
+    }
+    this.button("swap").hidden = !(live && this.dropped?.last.length === 2);
+    at("downloads").hidden = !scene.part;
+    for (const name of ["csv", "npz"]) this.button(name).hidden = !scene.map;
+    this.button("ply-whole").hidden = !scene.whole;
+    at("linked").parentElement.hidden = !scene.whole;
+    at("choose").parentElement.hidden = !scene.part;
+    at("vertex").max = at("other").max = scene.part ? scene.meta.part.vertices - 1 : 0;
+    const notes = [...(scene.meta.notes ?? []), this.engine.note].filter(Boolean);
+    at("notes").replaceChildren(...notes.map((note) => element("p", note)));
+    this.#viewButtons();
+    const views = Object.keys(VIEWS).filter((id) => scene.part && VIEWS[id].has(scene));
+    this.choose(views.includes(this.state.view) ? this.state.view : (views[0] ?? ""));
+  }
+
+  button(action) {
+    return document.querySelector(`aside [data-action="${action}"]`);
+  }
+
+  #viewButtons() {
+    const scene = this.scene;
+    const buttons = Object.entries(VIEWS).filter(([, view]) => scene.part && view.has(scene)).map(([id, view]) => {
+      const button = element("button", view.name);
+      Object.assign(button, { type: "button" });
+      button.dataset.view = id;
+      button.setAttribute("role", "radio");
+      button.addEventListener("click", () => this.choose(id));
+      return button;
+    });
+    at("views").replaceChildren(...buttons);
+  }
+
+  choose(id) {
+    this.state.view = id;
+    for (const button of at("views").children) {
+      const chosen = button.dataset.view === id;
+      button.setAttribute("aria-checked", chosen);
+      button.tabIndex = chosen ? 0 : -1;
+    }
+    at("picture-field").hidden = id !== "texture";
+    at("rings").parentElement.hidden = id === "trust";
+    at("click").hidden = at("other-field").hidden = id !== "trust";
+    this.refresh();
+    if (id) this.measure();
+  }
+
+  // --- what is chosen
+
+  pick(panel, vertex, shift) {
+    if (vertex < 0) return;
+    const { scene, state } = this;
+    const second = shift || document.querySelector('input[name="click"]:checked').value === "other";
+    if (state.view === "trust" && second && state.picked !== null) this.chooseOther(vertex);
+    else if (panel.surface === scene.part) this.chooseVertex(vertex);
+    else if (scene.map) this.chooseVertex(scene.vertexMatchedTo(vertex));
+  }
+
+  chooseVertex(vertex) {
+    const { state } = this;
+    Object.assign(state, { picked: vertex, other: null });
+    Object.assign(state.found, { rings: null, trust: null, pair: null });
+    at("vertex").value = this.scene.part.number(vertex);
+    at("other").value = "";
+    this.refresh();
+    this.measure();
+  }
+
+  async chooseOther(vertex) {
+    const { state } = this;
+    state.other = vertex;
+    at("other").value = this.scene.part.number(vertex);
+    const asked = this.asked;
+    await this.attempt(async () => {
+      const pair = await this.engine.pair(state.picked, vertex);
+      if (asked !== this.asked || state.other !== vertex) return;
+      state.found.pair = { ...pair, other: vertex };
+      this.refresh();
+    });
+  }
+
+  hover(panel, vertex) {
+    at("panels").title = vertex < 0 ? "" : `vertex ${panel.surface.number(vertex)}`;
+  }
+
+  /** Ask for what the view needs and has not got. */
+  async measure() {
+    const { state, engine } = this, { view, picked, found } = state;
+    const asked = ++this.asked;
+    const current = () => asked === this.asked;
+    await this.attempt(async () => {
+      const needed = VIEWS[view].needs;
+      if (needed && !found[needed]) {
+        this.status("measuring distances …");
+        found[needed] = await engine[needed]();
+        delete this.coats[view];
+        if (!current()) return;
+        this.status("");
+        this.refresh();
+      }
+      if (picked === null) return;
+      if (view === "trust" && !found.trust) {
+        const row = judged(await engine.trust(picked), picked);
+        if (!current()) return;
+        found.trust = row;
+        this.refresh();
+        const other = tellingOther(row);
+        if (state.other === null && other !== null) await this.chooseOther(other);
+      } else if (view !== "trust" && !found.rings) {
+        const rings = await engine.rings(picked);
+        if (!current()) return;
+        found.rings = rings;
+        this.refresh();
+      }
+    });
+  }
+
+  async attempt(work) {
+    try {
+      await work();
+    } catch (error) {
+      this.wrong(error.message);
+    }
+  }
+
+  // --- what is seen
+
+  refresh() {
+    const { scene, state } = this, view = VIEWS[state.view];
+    state.options = { borders: at("borders").checked, rings: at("rings").checked, linked: at("linked").checked };
+    if (!view) {
+      this.panels.show([]);
+      at("legend").replaceChildren();
+      this.draw();
+      return;
+    }
+    const trust = state.view === "trust";
+    this.coats[state.view] ??= view.coats(scene, state.found);
+    const coats = this.coats[state.view];
+    this.panels.show(trust ? trustPanels(scene, state) : pairPanels(scene, coats, state));
+    at("wiper").hidden = !coats.part?.before;
+    at("legend").replaceChildren(...(trust ? trustLegend(state) : legendElements(view.legend?.(scene, state.found))));
+    at("details").replaceChildren(...(trust ? trustDetails(scene, state) : matchDetails(scene, state)));
+    this.draw();
+  }
+
+  turned(panel) {
+    const { cameras } = this.state;
+    if (at("linked").checked) {
+      for (const camera of Object.values(cameras)) {
+        if (camera !== panel.camera && camera.up === panel.camera.up) camera.follow(panel.camera);
+      }
+    }
+    this.draw();
+  }
+
+  resized() {
+    this.panels.rearrange();
+    this.draw();
+  }
+
+  /** At the next frame, once. */
+  draw() {
+    if (this.drawing) return;
+    this.drawing = true;
+    requestAnimationFrame(() => {
+      this.drawing = false;
+      this.drawNow();
+    });
+  }
+
+  drawNow(pixel = Math.min(devicePixelRatio || 1, 2)) {
+    const stage = at("stage").getBoundingClientRect();
+    this.painter.resize(stage.width, stage.height, pixel);
+    this.painter.begin();
+    const boxes = this.panels.boxes();
+    this.panels.list.forEach((panel, k) => {
+      const box = boxes[k];
+      if (!panel.camera.fitted) panel.camera.fit(panel.surface, box.width / box.height);
+      this.painter.draw(panel, box);
+    });
+    document.body.dataset.drawn = String(Number(document.body.dataset.drawn ?? 0) + 1);
+  }
+
+  status(text) {
+    at("status").className = "";
+    at("status").textContent = text;
+  }
+
+  wrong(text) {
+    at("status").className = "wrong";
+    at("status").textContent = text;
+  }
+
+  // --- controls
+
+  #controls() {
+    for (const id of ["borders", "rings", "linked"]) at(id).addEventListener("change", () => this.refresh());
+    at("wipe").addEventListener("input", () => {
+      this.state.wipe = at("wipe").value / 100;
+      this.refresh();
+    });
+    at("choose").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#typed();
+    });
+    at("views").addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      const buttons = [...at("views").children];
+      const next = buttons[(buttons.indexOf(document.activeElement) + step + buttons.length) % buttons.length];
+      this.choose(next.dataset.view);
+      next.focus();
+    });
+    at("picture").addEventListener("change", () => this.attempt(async () => {
+      const [file] = at("picture").files;
+      if (!file) return;
+      const bitmap = await createImageBitmap(file).catch(() => {
+        throw new Error(`${file.name} is no picture that this browser reads`);
+      });
+      this.painter.setPicture(bitmap);
+      this.draw();
+    }));
+    document.addEventListener("click", (event) => {
+      const action = event.target.closest("[data-action]")?.dataset.action;
+      if (action) this.attempt(() => this.act(action));
+    });
+    at("meshes").addEventListener("change", () => this.dropped.open([...at("meshes").files]));
+  }
+
+  #typed() {
+    const { part } = this.scene, { picked } = this.state;
+    const read = (id) => {
+      const text = at(id).value, number = Number(text);
+      if (text === "") return null;
+      if (!Number.isInteger(number) || number < 0 || number >= part.meta.vertices) {
+        this.wrong(`there is no vertex ${text}; the part has vertices 0 to ${part.meta.vertices - 1}`);
+        return null;
+      }
+      return part.vertexOf(number);
+    };
+    const vertex = read("vertex"), other = this.state.view === "trust" ? read("other") : null;
+    if (vertex !== null && vertex !== picked) this.chooseVertex(vertex);
+    else if (other !== null && vertex !== null) this.chooseOther(other);
+  }
+
+  async act(action) {
+    const { scene } = this;
+    const name = (scene.meta.title || "partwhole").replace(/[^\w.-]+/g, "-").replace(/^-|-$/g, "");
+    if (action === "open") at("meshes").click();
+    if (action === "swap") await this.dropped.show(true);
+    if (action === "csv") save(`${name}-map.csv`, [mapCsv(this.#columns())], "text/csv");
+    if (action === "npz") {
+      const { part_vertex: _, whole_vertex: vertex_map, ...others } = this.#columns();
+      save(`${name}-map.npz`, npz({ vertex_map, ...others }), "application/octet-stream");
+    }
+    if (action === "ply-part" || action === "ply-whole") {
+      const surface = action === "ply-part" ? scene.part : scene.whole;
+      const panel = this.panels.list.find((p) => p.surface === surface);
+      const coat = panel?.coat ?? { mode: "plain", plain: [0.8, 0.8, 0.8] };
+      save(`${name}-${surface.role}.ply`, ply(surface, colorsOf(coat, surface.size)), "application/octet-stream");
+    }
+    if (action === "png") save(`${name}.png`, [await picture(this)], "image/png");
+    if (action === "report") {
+      this.status("writing the report …");
+      save(`${name}.html`, [await (await ask("/report")).blob()], "text/html");
+      this.status("");
+    }
+  }
+
+  #columns() {
+    const { scene } = this, { arrays } = scene;
+    const whole_vertex = scene.fullMap();
+    const columns = { part_vertex: Uint32Array.from(whole_vertex, (_, k) => k), whole_vertex };
+    for (const name of ["confidence", "doubtful"]) {
+      const values = arrays[`full_${name}`] ?? arrays[name];
+      if (values) columns[name] = values;
+    }
+    return columns;
+  }
+
+  // --- the server
+
+  /** Follow a match that is being computed until it has ended. */
+  async follow() {
+    for (;;) {
+      const { number, job } = await askJson("/job");
+      if (number !== this.scene.meta.number) {
+        this.show(await askArrays("/scene"));
+        this.status(job?.state === "done" ? `matched in ${job.seconds} s` : "");
+        if (!job || job.state !== "running") return;
+      }
+      if (!job) return;
+      if (job.state === "failed") return this.status(job.stage);
+      if (job.state === "done") return;
+      this.status(`${job.stage} … ${Math.round(job.seconds)} s`);
+      await new Promise((go) => setTimeout(go, 400));
+    }
+  }
+}
+
+async function begin() {
+  let page;
+  try {
+    page = new Page();
+    const embedded = embeddedScene();
+    page.show(embedded ?? (await askArrays("/scene")));
+    document.body.dataset.ready = "yes";
+    window.partwhole = page; // for scripts, and for those who like to look
+    if (embedded) return;
+    page.dropped = new Dropped({
+      opened: async () => {
+        page.show(await askArrays("/scene"));
+        page.status("");
+        page.attempt(() => page.follow());
+      },
+      status: (text) => page.status(text),
+      wrong: (text) => page.wrong(text),
+    });
+    await page.attempt(() => page.follow());
+  } catch (error) {
+    at("status").className = "wrong";
+    at("status").textContent = error.message;
+    document.body.dataset.ready = "failed";
+  }
+}
+
+begin();

@@ -1,0 +1,207 @@
+// The views: which panels each has, how they are painted, and what the legend says.
+
+import {
+  BORDER, CHOSEN, GUARANTEED, NOT_GUARANTEED, OTHER, PLAIN, STRAIGHT, TABLES, WAY,
+  carried, colorPaint, niceLimit, plainCoat, regionPaint, texturePaint, valuePaint,
+} from "./coats.js";
+
+export const RTOL = 1e-5; // as in trust_explorer.py
+const CRITERIA = {
+  boundary: "Boundary criterion C_T",
+  wormhole: "Wormhole criterion C_W",
+  same_loop: "Same-loop criterion C_L",
+};
+
+/** Each view: its name, whether this scene has it, and what it paints the part (and the whole) with. */
+export const VIEWS = {
+  plain: { name: "Surfaces", has: (scene) => !scene.map, coats: () => ({}) },
+  correspondence: {
+    name: "Correspondence",
+    has: (scene) => scene.map,
+    coats: (scene) => both(scene, "color", colorPaint(scene.places.places)),
+    legend: () => ({ text: "A vertex of the part has the colour of its match on the whole." }),
+  },
+  texture: {
+    name: "Texture",
+    has: (scene) => scene.map,
+    coats: (scene) => both(scene, "texture", texturePaint(scene.places, scene.meta.whole.view.up)),
+    legend: () => ({ text: "A texture on the whole, carried to the part. It tears where the map does." }),
+  },
+  confidence: {
+    name: "Confidence",
+    has: (scene) => scene.map && scene.confidence,
+    coats: (scene) => ({ part: values("good", scene.confidence, [0, 1], null, scene.doubtful) }),
+    legend: (scene) => ({
+      table: "good", limits: ["0", "1"],
+      text: `How sure each match is.${scene.doubtful ? " Striped: doubtful, do not rely on it." : ""}`,
+    }),
+  },
+  errors: {
+    name: "Error",
+    needs: "errors",
+    has: (scene) => scene.map && scene.meta.truth,
+    coats: (scene, { errors }) => errors ? { part: values("bad", errors.errors, [0, niceLimit(errors.errors)]) } : {},
+    legend: (scene, { errors }) => errors && {
+      table: "bad", limits: ["0", `${percent(niceLimit(errors.errors))} or more`],
+      text: "Geodesic error: how far a match is from the true place, as a share of √(area of the whole).",
+    },
+  },
+  distortion: {
+    name: "Distortion",
+    needs: "distortion",
+    has: (scene) => scene.map,
+    coats: (scene, found) => {
+      if (!found.distortion) return {};
+      const limits = [0, niceLimit(found.distortion.distortion, found.distortion.distortion_before)];
+      return { part: values("bad", found.distortion.distortion, limits, found.distortion.distortion_before) };
+    },
+    legend: (scene, found) => found.distortion && {
+      table: "bad",
+      limits: ["0", `${percent(niceLimit(found.distortion.distortion, found.distortion.distortion_before))} or more`],
+      text: "By how much the map changes the guaranteed distances of a vertex, on average, as a share of √(area of the whole). Grey: none is guaranteed.",
+    },
+  },
+  trust: { name: "Trust", has: (scene) => scene.part, coats: () => ({}) },
+};
+
+function both(scene, mode, paint) {
+  const coat = { mode, plain: PLAIN };
+  const part = { ...coat, paint: carried(paint, scene.map) };
+  if (scene.before) part.before = carried(paint, scene.before);
+  return { part, whole: { ...coat, paint } };
+}
+
+function values(table, numbers, limits, before = null, marked = null) {
+  const coat = { mode: "value", plain: PLAIN, table: TABLES[table], paint: valuePaint(numbers, limits, marked) };
+  if (before) coat.before = valuePaint(before, limits, marked);
+  return coat;
+}
+
+/** Part and whole side by side. */
+export function pairPanels(scene, coats, state) {
+  const surfaces = [["part", scene.part], ["whole", scene.whole]].filter(([, surface]) => surface);
+  return surfaces.map(([role, surface]) => ({
+    surface,
+    title: role === "part" ? "Part" : "Whole",
+    note: sizeNote(surface),
+    coat: coats[role] ?? plainCoat(),
+    camera: state.cameras[role],
+    wipe: role === "part" && coats.part?.before ? state.wipe : 0,
+    rings: state.options.rings ? ringsOf(state, role, surface) : null,
+    lines: state.options.borders ? [borderLine(surface)] : [],
+    dots: dotsOf(scene, state, role),
+  }));
+}
+
+function ringsOf(state, role, surface) {
+  const distances = state.found.rings?.[role];
+  return distances && state.picked !== null ? { distances, spacing: Math.sqrt(surface.meta.area) / 12 } : null;
+}
+
+function dotsOf(scene, state, role) {
+  if (state.picked === null) return [];
+  if (role === "part") return [dot(scene.part, state.picked, CHOSEN)];
+  return scene.map ? [dot(scene.whole, scene.map[state.picked], CHOSEN)] : [];
+}
+
+/** The part once for each criterion, with what is guaranteed with the chosen vertex, and once with the soft mask. */
+export function trustPanels(scene, state) {
+  const row = state.found.trust, camera = state.cameras.part, surface = scene.part;
+  const lines = state.options.borders ? [borderLine(surface)] : [];
+  const dots = state.picked === null ? [] : [dot(surface, state.picked, CHOSEN)];
+  const pair = pairStrokes(scene, state);
+  const common = { surface, camera, wipe: 0, rings: null };
+  const kinds = Object.keys(CRITERIA).filter((kind) => (row ? row[kind] : kind !== "same_loop"));
+  const panels = kinds.map((kind) => ({
+    ...common,
+    title: CRITERIA[kind],
+    color: GUARANTEED[kind],
+    note: row ? `${percent(row.shares[kind])} of the vertices guaranteed with the chosen one` : "choose a vertex",
+    coat: row ? row.coats[kind] : { mode: "plain", plain: NOT_GUARANTEED },
+    lines: [...lines, ...pair.lines],
+    dots: [...dots, ...pair.dots],
+  }));
+  panels.push({
+    ...common,
+    title: "Soft mask of C_W",
+    note: "min(K / D, 1): how much a distance counts in the loss",
+    coat: row ? row.coats.soft : { mode: "plain", plain: NOT_GUARANTEED },
+    lines,
+    dots,
+  });
+  return panels;
+}
+
+/** Masks, shares and coats from distances and thresholds; once for each row. */
+export function judged(row, vertex) {
+  const { distances } = row;
+  const found = { ...row, coats: {}, shares: {}, vertex };
+  for (const kind of Object.keys(CRITERIA)) {
+    if (!row[kind]) continue;
+    const paint = regionPaint(distances, row[kind], vertex, RTOL);
+    found.coats[kind] = { mode: "region", plain: NOT_GUARANTEED, accent: GUARANTEED[kind], paint };
+    let count = 0;
+    for (let v = 0; v < distances.length; v++) if (paint[3 * v] > 0) count++;
+    found.shares[kind] = count / distances.length;
+  }
+  const soft = Float32Array.from(distances, (d, v) => {
+    if (v === vertex || d === 0) return 1;
+    return Number.isFinite(d) ? Math.min(row.wormhole[v] / d, 1) : 0;
+  });
+  found.coats.soft = { mode: "value", plain: PLAIN, table: TABLES.good, paint: valuePaint(soft, [0, 1]) };
+  found.soft = soft;
+  return found;
+}
+
+/** The vertex for which a wormhole is shown unless another is chosen: the one that misses its threshold by most. */
+export function tellingOther(row) {
+  let best = null, most = 0;
+  row.distances.forEach((d, v) => {
+    const miss = Number.isFinite(d) ? d - row.wormhole[v] * (1 + RTOL) : 0;
+    if (miss > most) [best, most] = [v, miss];
+  });
+  return best;
+}
+
+function pairStrokes(scene, state) {
+  const pair = state.found.pair, surface = scene.part;
+  if (state.other === null || !pair) return { lines: [], dots: [] };
+  const lines = [{ segments: chain(pair.geodesic), color: WAY, width: 3.5, ghost: true }];
+  const dots = [dot(surface, state.other, OTHER)];
+  if (pair.wormhole) {
+    const ends = [...surface.point(pair.wormhole.leaves), ...surface.point(pair.wormhole.returns)];
+    lines.push({ segments: chain(pair.out), color: STRAIGHT, width: 2, ghost: true });
+    lines.push({ segments: chain(pair.back), color: STRAIGHT, width: 2, ghost: true });
+    lines.push({ segments: new Float32Array(ends), color: STRAIGHT, width: 3, dash: 10, ghost: true });
+    dots.push({ points: new Float32Array(ends), color: STRAIGHT, width: 10, ghost: true });
+  }
+  return { lines, dots };
+}
+
+/** Points one after the other as segments. */
+function chain(points) {
+  const segments = new Float32Array(Math.max(0, 2 * (points.length - 3)));
+  for (let k = 0; 3 * k + 3 < points.length; k++) segments.set(points.subarray(3 * k, 3 * k + 6), 6 * k);
+  return segments;
+}
+
+function dot(surface, vertex, color) {
+  return { points: new Float32Array(surface.point(vertex)), color, width: 14, ghost: true };
+}
+
+function borderLine(surface) {
+  surface.borderSegments ??= new Float32Array(Array.from(surface.border).flatMap((v) => surface.point(v)));
+  return { segments: surface.borderSegments, color: BORDER, width: 2.2 };
+}
+
+function sizeNote(surface) {
+  const { meta } = surface;
+  const drawn = surface.numbers ? `, ${meta.shown.toLocaleString("en")} drawn` : "";
+  const loops = `${meta.loops} boundary loop${meta.loops === 1 ? "" : "s"}`;
+  return `${meta.name}: ${meta.vertices.toLocaleString("en")} vertices${drawn}, ${loops}`;
+}
+
+export function percent(share) {
+  if (share > 0 && share < 0.01) return `${(100 * share).toFixed(1)} %`;
+  return `${+(100 * share).toFixed(1)} %`;
+}

@@ -1,0 +1,214 @@
+"""`Scene`: a part, its whole, the map between them and what is known of it, as the page shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from partwhole.datasets.ground_truth import GroundTruth
+from partwhole.mesh import Mesh, decimate
+from partwhole.viewer.camera import Camera, picture_extent
+from partwhole.viewer.packing import pack
+from partwhole.viewer.viewpoint import automatic_camera, guess_up, winds_inwards
+
+# more vertices than these are no gain to the eye, and distances between them are no longer measured at once
+MOST_SHOWN = 30_000
+# above this many faces the search for a good view takes longer than the first look at the page should
+_MOST_LOOKED_AT = 30_000
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """A surface and what is drawn of it: the surface itself, or one with fewer vertices.
+
+    Attributes
+    ----------
+    full : the surface
+    mesh : what is drawn, and measured on
+    to_full : for each vertex that is drawn, its number on the surface
+    to_shown : for each vertex of the surface, the nearest one that is drawn
+    """
+
+    full: Mesh
+    mesh: Mesh
+    to_full: Int[np.ndarray, "k"]
+    to_shown: Int[np.ndarray, "n"]
+
+    @classmethod
+    def of(cls, mesh: Mesh, *, most: int = MOST_SHOWN) -> Shown:
+        """The surface, simplified if it has more than `most` vertices."""
+        simpler = decimate(mesh, most, keep_border=False)
+        return cls(mesh, simpler.mesh, simpler.to_fine, simpler.to_coarse)
+
+    @property
+    def is_simplified(self) -> bool:
+        return self.mesh is not self.full
+
+    @cached_property
+    def camera(self) -> Camera:
+        """A good place to look from."""
+        if self.mesh.n_faces <= _MOST_LOOKED_AT:
+            return automatic_camera(self.mesh)
+        cameras = [Camera(azimuth, 12.0, guess_up(self.mesh)) for azimuth in (0.0, 45.0, 90.0, 135.0)]
+        return max(cameras, key=lambda camera: float(np.prod(picture_extent(self.mesh, camera))))
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """What the page shows. Arrays have one entry for each vertex of the part, as given.
+
+    Attributes
+    ----------
+    part, whole : the surfaces; the whole may be missing, and then there is nothing to map to
+    vertex_map : for each vertex of the part its vertex of the whole
+    confidence : from 0 to 1, how sure each entry of the map is
+    doubtful : where the map should not be relied on
+    vertex_map_before : the map before it was refined
+    truth : where the vertices of the part truly lie, if that is known
+    title : of the page
+    notes : what a reader has to know, one sentence each
+    """
+
+    part: Shown
+    whole: Shown | None = None
+    vertex_map: Int[np.ndarray, "p"] | None = None
+    confidence: Float[np.ndarray, "p"] | None = field(default=None, kw_only=True)
+    doubtful: Bool[np.ndarray, "p"] | None = field(default=None, kw_only=True)
+    vertex_map_before: Int[np.ndarray, "p"] | None = field(default=None, kw_only=True)
+    truth: GroundTruth | None = field(default=None, kw_only=True)
+    title: str = field(default="", kw_only=True)
+    notes: tuple[str, ...] = field(default=(), kw_only=True)
+
+    def __post_init__(self) -> None:
+        for name in ("vertex_map", "vertex_map_before"):
+            numbers = getattr(self, name)
+            if numbers is None:
+                continue
+            if self.whole is None:
+                raise ValueError(f"{name} needs a whole to map to")
+            if numbers.size and not 0 <= numbers.min() <= numbers.max() < self.whole.full.n_vertices:
+                raise ValueError(
+                    f"{name} speaks of vertices {numbers.min()} to {numbers.max()} of the whole, "
+                    f"{self.whole.full.name} has 0 to {self.whole.full.n_vertices - 1}; do the files belong together?"
+                )
+        for name in ("vertex_map", "confidence", "doubtful", "vertex_map_before"):
+            values = getattr(self, name)
+            if values is not None and len(values) != self.part.full.n_vertices:
+                raise ValueError(
+                    f"{name} has {len(values)} entries, {self.part.full.name} has {self.part.full.n_vertices} vertices; "
+                    "do the files belong together?"
+                )
+        if self.truth is not None:
+            if self.vertex_map is None or self.whole is None:
+                raise ValueError("the truth can be compared with a map only, and there is none")
+            places = (("part", self.part, self.truth.part_vertices), ("whole", self.whole, self.truth.corners))
+            for name, surface, numbers in places:
+                if numbers.size and numbers.max() >= surface.full.n_vertices:
+                    raise ValueError(
+                        f"the truth speaks of vertex {numbers.max()} of the {name}, which has "
+                        f"{surface.full.n_vertices} vertices; do the files belong together?"
+                    )
+
+    @classmethod
+    def of(
+        cls,
+        part: Mesh,
+        whole: Mesh | None = None,
+        vertex_map: Int[np.ndarray, "p"] | None = None,
+        *,
+        most_shown: int = MOST_SHOWN,
+        **known: Any,
+    ) -> Scene:
+        """Surfaces with more than `most_shown` vertices are simplified for display, and a note says so."""
+        shown = Shown.of(part, most=most_shown)
+        shown_whole = None if whole is None else Shown.of(whole, most=most_shown)
+        title = known.pop("title", "") or (part.name if whole is None else f"{part.name} → {whole.name}")
+        notes = [
+            f"{surface.full.name} has {surface.full.n_vertices} vertices; {surface.mesh.n_vertices} of them are drawn, "
+            "and distances are those of the surface they form."
+            for surface in (shown, shown_whole)
+            if surface is not None and surface.is_simplified
+        ]
+        notes += known.pop("notes", ())
+        return cls(shown, shown_whole, vertex_map, title=title, notes=tuple(notes), **known)
+
+    @cached_property
+    def errors(self) -> Float[np.ndarray, "p"]:
+        """Geodesic error of each entry of the map, as a share of √(area of the whole); NaN where the truth is not known."""
+        if self.whole is None or self.vertex_map is None or self.truth is None:
+            raise ValueError("errors need a map and the truth to compare it with")
+        from partwhole.evaluation.errors import distance_rows, geodesic_errors
+
+        whole, truth, size = self.whole.full, self.truth, self.part.full.n_vertices
+        of_rows = geodesic_errors(self.vertex_map, truth, distance_rows(whole), area=whole.area)
+        count = np.bincount(truth.part_vertices, minlength=size)
+        total = np.bincount(truth.part_vertices, of_rows, size)
+        return np.divide(total, count, out=np.full(size, np.nan), where=count > 0)
+
+    def shown_map(self, vertex_map: Int[np.ndarray, "p"]) -> Int[np.ndarray, "k"]:
+        """A map between the vertices that are drawn."""
+        assert self.whole is not None
+        return self.whole.to_shown[vertex_map[self.part.to_full]]
+
+    def to_bytes(self, *, measured: Mapping[str, np.ndarray] | None = None, **more: Any) -> bytes:
+        """All of it for the page, see `pack`; arrays that were `measured`, and `more` to its description, are added."""
+        meta: dict[str, Any] = {"title": self.title, "notes": list(self.notes), "truth": self.truth is not None, **more}
+        arrays: dict[str, np.ndarray] = dict(measured or {})
+        for name, surface in (("part", self.part), ("whole", self.whole)):
+            if surface is not None:
+                meta[name] = _described(surface)
+                arrays |= {f"{name}_{key}": array for key, array in _drawn(surface).items()}
+        maps = {"map": self.vertex_map, "before": self.vertex_map_before}
+        for name, vertex_map in maps.items():
+            if vertex_map is not None:
+                arrays[name] = self.shown_map(vertex_map)
+                if self.part.is_simplified or (self.whole is not None and self.whole.is_simplified):
+                    arrays[f"full_{name}"] = vertex_map
+        known: Mapping[str, np.ndarray | None] = {"confidence": self.confidence, "doubtful": self.doubtful}
+        for name, values in known.items():
+            if values is not None:
+                arrays[name] = values[self.part.to_full]
+                if self.part.is_simplified:
+                    arrays[f"full_{name}"] = values
+        return pack(meta, arrays)
+
+
+def _described(surface: Shown) -> dict[str, Any]:
+    mesh, camera = surface.mesh, surface.camera
+    return {
+        "name": surface.full.name,
+        "vertices": surface.full.n_vertices,
+        "faces": surface.full.n_faces,
+        "loops": len(surface.full.boundary_loops),
+        "shown": mesh.n_vertices,
+        "centre": middle_of(mesh).tolist(),
+        "area": surface.full.area,
+        "inwards": winds_inwards(mesh),
+        "view": {"up": camera.up, "azimuth": float(camera.azimuth), "elevation": float(camera.elevation)},
+    }
+
+
+def _drawn(surface: Shown) -> dict[str, np.ndarray]:
+    mesh = surface.mesh
+    arrays = {
+        # about their middle, so that float32 resolves scans far from the origin too
+        "vertices": mesh.vertices - middle_of(mesh),
+        "faces": mesh.faces,
+        "border": mesh.boundary_edges,
+        "border_vertices": mesh.boundary_vertices,
+        "border_labels": mesh.boundary_labels,
+    }
+    if surface.is_simplified:
+        arrays["numbers"] = surface.to_full
+    return arrays
+
+
+def middle_of(mesh: Mesh) -> Float[np.ndarray, "3"]:
+    """The middle of the box around a surface, which the page turns it about."""
+    used = mesh.vertices[np.unique(mesh.faces)]
+    return (used.min(axis=0) + used.max(axis=0)) / 2

@@ -1,0 +1,272 @@
+"""What stands behind the page while it is open: the scene, the trust explorer, and a match that is being computed.
+
+Nothing here knows of HTTP; `server` does.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from partwhole.geodesics import geodesic_distances
+from partwhole.geodesics.distances import Method
+from partwhole.mesh import Mesh, read_mesh
+from partwhole.mesh.io import FORMATS
+from partwhole.viewer.distortion import distortions
+from partwhole.viewer.matching import NoModel, match_surfaces
+from partwhole.viewer.packing import pack
+from partwhole.viewer.scene import Scene, middle_of
+from partwhole.viewer.trust_explorer import TrustExplorer, check_vertex, why_no_sphere
+
+_LONGEST_NAME = 80
+
+
+@dataclass(frozen=True)
+class Job:
+    """A match that runs: what it is doing, since when, and how it ended."""
+
+    stage: str
+    began: float
+    state: str = "running"  # or "done", "failed"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"stage": self.stage, "state": self.state, "seconds": round(time.monotonic() - self.began, 1)}
+
+
+@dataclass(eq=False)
+class Session:
+    """One page, or several windows of it.
+
+    Parameters
+    ----------
+    scene : what is shown; None until files are dropped
+    method, sound : how distances are measured, and whether boundary edges are allowed for
+    model : the weights to match with; None for those that come with the library
+    match : whether to look for a map where there is none
+    """
+
+    scene: Scene | None
+    method: Method = "fast_marching"
+    sound: bool = False
+    model: Path | None = None
+    match: bool = True
+    number: int = 0
+    job: Job | None = None
+    _uploads: dict[str, Mesh] = field(default_factory=dict)
+    _measured: dict[str, tuple[int, Any]] = field(default_factory=dict)
+    _busy: threading.RLock = field(default_factory=threading.RLock)
+
+    # --- what the page asks for
+
+    def scene_bytes(self) -> bytes:
+        """The scene, with the number that later answers refer to; an empty one if there is none yet."""
+        with self._busy:
+            common: dict[str, Any] = {"number": self.number, "live": True, "method": self.method, "sound": self.sound}
+            if self.scene is None:
+                return pack(common, {})
+            return self._once("scene", lambda scene: scene.to_bytes(**common))
+
+    def trust_bytes(self, vertex: int) -> bytes:
+        """Distances and thresholds of the pairs of one vertex."""
+        explorer = self.explorer()
+        row = explorer.row(vertex)
+        arrays = {"distances": row.distances}
+        arrays |= {kind.replace("-", "_"): threshold for kind, threshold in row.thresholds.items()}
+        return pack({"vertex": vertex, "no_same_loop": explorer.no_same_loop}, arrays)
+
+    def pair_bytes(self, vertex: int, other: int) -> bytes:
+        """The wormhole that decides a pair, and the shortest way on the part."""
+        explorer = self.explorer()
+        wormhole = explorer.wormhole(vertex, other)
+        arrays = {"geodesic": self._centred(explorer.path(explorer.distances_from(vertex), other))}
+        meta: dict[str, Any] = {"vertex": vertex, "other": other, "wormhole": None}
+        if wormhole is not None and np.isfinite(wormhole.length):
+            meta["wormhole"] = {
+                "leaves": wormhole.leaves,
+                "returns": wormhole.returns,
+                "to_border": wormhole.to_border,
+                "across": wormhole.across,
+                "from_border": wormhole.from_border,
+            }
+            arrays["out"] = self._centred(explorer.path_from_border(wormhole.leaves, vertex))
+            arrays["back"] = self._centred(explorer.path_from_border(wormhole.returns, other))
+        return pack(meta, arrays)
+
+    def rings_bytes(self, vertex: int) -> bytes:
+        """Distances on the part from a vertex, and on the whole from its match."""
+        scene = self.shown()
+        check_vertex(scene.part.mesh, vertex)
+        arrays = {"part": _row(scene.part.mesh, vertex, self.method)}
+        if scene.whole is not None and scene.vertex_map is not None:
+            match = int(scene.shown_map(scene.vertex_map)[vertex])
+            arrays["whole"] = _row(scene.whole.mesh, match, self.method)
+        return pack({"vertex": vertex}, arrays)
+
+    def errors_bytes(self) -> bytes:
+        """Geodesic errors, where the truth is known."""
+        return pack({}, {"errors": self._once("errors", lambda scene: scene.errors[scene.part.to_full])})
+
+    def distortion_bytes(self) -> bytes:
+        return pack({}, self._once("distortion", distortions))
+
+    # --- what is computed once for a scene
+
+    def explorer(self) -> TrustExplorer:
+        return self._once("explorer", lambda scene: explorer_of(scene, method=self.method, sound=self.sound))
+
+    def _once(self, name: str, measure: Callable[[Scene], Any]) -> Any:
+        """Measured when it is first asked for, and kept as long as the scene is shown."""
+        with self._busy:
+            kept = self._measured.get(name)
+            if kept is None or kept[0] != self.number:
+                kept = self._measured[name] = (self.number, measure(self.shown()))
+            return kept[1]
+
+    def warm_up(self) -> threading.Thread:
+        """Measure in the background what the first click will need, and match if there is no map."""
+
+        def work() -> None:
+            if self.scene is not None:
+                self.scene_bytes()
+                self.explorer()
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        if self.match:
+            self.begin_match()
+        return thread
+
+    # --- files that are dropped on the page
+
+    def upload(self, role: str, name: str, data: bytes) -> dict[str, Any]:
+        """Read a dropped file with the reader that all files go through; its name serves for its ending and to show."""
+        if role not in ("part", "whole"):
+            raise ValueError(f"a file is dropped as part or as whole, not as {role!r}")
+        shown = "".join(c for c in Path(name.replace("\\", "/")).name if c.isprintable())[-_LONGEST_NAME:] or "mesh"
+        ending = Path(shown).suffix.lower()
+        ending = ending if ending.removeprefix(".") in FORMATS else ""
+        with tempfile.TemporaryDirectory(prefix="partwhole-") as folder:
+            path = Path(folder) / f"dropped{ending}"
+            descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                try:
+                    mesh = read_mesh(path, name=shown)
+                except ValueError as error:
+                    remedy = "; mend it with `partwhole mask --repair` or pw.repair"
+                    text = (
+                        str(error)
+                        .replace(str(path), shown)
+                        .replace("; read_mesh(path, repair=True) removes them", remedy)
+                    )
+                    raise ValueError(text) from None
+            notes = [str(w.message).replace(str(path), shown) for w in caught]
+        self._uploads[role] = mesh
+        return {
+            "name": shown,
+            "vertices": mesh.n_vertices,
+            "area": mesh.area,
+            "loops": len(mesh.boundary_loops),
+            "notes": notes,
+        }
+
+    def open_uploads(self, *, swapped: bool = False) -> dict[str, Any]:
+        """Show what was dropped: the part, and the whole if there are two."""
+        part, whole = self._uploads.get("part"), self._uploads.get("whole")
+        if part is None and whole is None:
+            raise ValueError("no file was dropped yet")
+        if part is None or whole is None:
+            given = whole if part is None else part
+            assert given is not None
+            scene = Scene.of(given)
+        else:
+            if swapped:
+                self._uploads = {"part": whole, "whole": part}
+                part, whole = whole, part
+            scene = Scene.of(part, whole)
+        self.show(scene)
+        self.warm_up()
+        return {"number": self.number}
+
+    def show(self, scene: Scene) -> None:
+        with self._busy:
+            self.scene = scene
+            self.number += 1
+            self.job = None
+
+    # --- matching
+
+    def begin_match(self) -> None:
+        """Look for the map in the background, if there is none and a whole to map to."""
+        scene, number = self.scene, self.number
+        if scene is None or scene.whole is None or scene.vertex_map is not None:
+            return
+        began = time.monotonic()
+        self.job = Job("matching", began)
+
+        def tell(stage: str) -> None:
+            if self.number == number:
+                self.job = Job(stage, began)
+
+        threading.Thread(target=self._match, args=(scene, number, began, tell), daemon=True).start()
+
+    def _match(self, scene: Scene, number: int, began: float, tell: Callable[[str], None]) -> None:
+        try:
+            with_map = matched(scene, model=self.model, tell=tell)
+        except NoModel as missing:
+            if self.number == number:
+                self.job = Job(str(missing), began, "failed")
+        except Exception as fault:  # whatever it is, the page says it and goes on without a map
+            if self.number == number:
+                self.job = Job(
+                    f"no map was found: {' '.join(str(fault).split()) or type(fault).__name__}", began, "failed"
+                )
+        else:
+            with self._busy:
+                if self.number == number:
+                    self.show(with_map)
+                    self.job = Job("matched", began, "done")
+
+    def shown(self) -> Scene:
+        """What is shown; an error in words if nothing is."""
+        if self.scene is None:
+            raise ValueError("nothing is shown yet; drop a mesh on the page")
+        return self.scene
+
+    def _centred(self, points: np.ndarray) -> np.ndarray:
+        return points - middle_of(self.shown().part.mesh)
+
+
+def matched(scene: Scene, *, model: Path | None = None, tell: Callable[[str], None] = lambda stage: None) -> Scene:
+    """The scene with a map from its part to its whole, and what is known of it."""
+    if scene.whole is None:
+        raise ValueError("there is no whole to match to")
+    found = match_surfaces(scene.part.full, scene.whole.full, model=model, tell=tell)
+    return replace(
+        scene,
+        vertex_map=found.vertex_map,
+        confidence=found.confidence,
+        doubtful=found.doubtful,
+        vertex_map_before=found.vertex_map_before,
+    )
+
+
+def explorer_of(scene: Scene, *, method: Method, sound: bool) -> TrustExplorer:
+    """The trust explorer of a scene; what its whole is says whether the same-loop criterion applies."""
+    whole = None if scene.whole is None else scene.whole.mesh
+    return TrustExplorer.of(scene.part.mesh, method=method, sound=sound, no_same_loop=why_no_sphere(whole))
+
+
+def _row(mesh: Mesh, vertex: int, method: Method) -> np.ndarray:
+    return np.asarray(geodesic_distances(mesh, [vertex], method=method, dtype=np.float32))[0]

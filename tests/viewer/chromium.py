@@ -1,0 +1,199 @@
+"""A browser without a window, driven through a pipe by the Chrome DevTools protocol; nothing to install but Chromium."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_OPTIONS = (
+    "--headless",
+    "--no-sandbox",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--hide-scrollbars",
+    "--force-color-profile=srgb",
+    "--remote-debugging-pipe",
+)
+
+
+def find_chromium() -> str | None:
+    """The browser in PARTWHOLE_CHROMIUM or on the path; None if there is none."""
+    given = os.environ.get("PARTWHOLE_CHROMIUM")
+    return given or next((path for name in _NAMES if (path := shutil.which(name))), None)
+
+
+class Chromium:
+    """One page in a fresh browser; everything it complained of is in `complaints`, every address it asked for in `asked`."""
+
+    def __init__(self, program: str, *, size: tuple[int, int] = (1200, 760), dark: bool = False) -> None:
+        self._profile = tempfile.TemporaryDirectory(prefix="partwhole-chromium-", ignore_cleanup_errors=True)
+        to_browser, self._to = os.pipe()
+        self._from, from_browser = os.pipe()
+        # it reads its orders from descriptor 3 and answers on 4
+        shell = f'exec "$0" "$@" 3<&{to_browser} 4>&{from_browser}'
+        self._process = subprocess.Popen(
+            ["bash", "-c", shell, program, *_OPTIONS, f"--user-data-dir={self._profile.name}", "about:blank"],
+            pass_fds=(to_browser, from_browser),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(to_browser)
+        os.close(from_browser)
+        self._rest, self._number, self._session = b"", 0, None
+        self.complaints: list[str] = []
+        self.asked: list[str] = []
+        targets = self._until(lambda: [t for t in self.send("Target.getTargets")["targetInfos"] if t["type"] == "page"])
+        self._session = self.send("Target.attachToTarget", targetId=targets[0]["targetId"], flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Network", "Log", "DOM"):
+            self.send(f"{domain}.enable")
+        self.resize(*size)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.send("Emulation.setEmulatedMedia", features=[scheme])
+
+    def __enter__(self) -> Chromium:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        os.close(self._to)
+        os.close(self._from)
+        self._profile.cleanup()
+
+    def send(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """Give an order and wait for its answer."""
+        self._number += 1
+        order: dict[str, Any] = {"id": self._number, "method": method, "params": parameters}
+        if self._session is not None:
+            order["sessionId"] = self._session
+        data = json.dumps(order).encode() + b"\0"
+        while data:
+            data = data[os.write(self._to, data) :]
+        while True:
+            message = self._read()
+            if message.get("id") == self._number:
+                assert "error" not in message, f"{method}: {message['error']}"
+                return message["result"]
+
+    def _read(self) -> dict[str, Any]:
+        while b"\0" not in self._rest:
+            more = os.read(self._from, 1 << 20)
+            assert more, "the browser has ended"
+            self._rest += more
+        text, self._rest = self._rest.split(b"\0", 1)
+        message = json.loads(text)
+        self._note(message.get("method"), message.get("params", {}))
+        return message
+
+    def _note(self, method: str | None, said: dict[str, Any]) -> None:
+        if method == "Runtime.exceptionThrown":
+            details = said["exceptionDetails"]
+            self.complaints.append(details.get("exception", {}).get("description", details["text"]))
+        elif method == "Runtime.consoleAPICalled" and said["type"] in ("error", "warning", "assert"):
+            self.complaints.append(" ".join(str(a.get("value", a.get("description"))) for a in said["args"]))
+        elif method == "Log.entryAdded" and said["entry"]["level"] in ("error", "warning"):
+            self.complaints.append(said["entry"]["text"])
+        elif method == "Network.requestWillBeSent":
+            self.asked.append(said["request"]["url"])
+
+    def _until(self, found: Callable[[], Any], seconds: float = 30) -> Any:
+        end = time.monotonic() + seconds
+        while not (result := found()):
+            assert time.monotonic() < end, "waited in vain"
+            time.sleep(0.02)
+        return result
+
+    # --- what a person does
+
+    def open(self, address: str) -> None:
+        self.send("Page.navigate", url=address)
+        self.wait("document.body && document.body.dataset.ready && document.body.dataset.drawn")
+
+    def resize(self, width: int, height: int, *, phone: bool = False) -> None:
+        self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone)
+
+    def script(self, code: str) -> Any:
+        """The value of an expression in the page; promises are awaited."""
+        found = self.send("Runtime.evaluate", expression=code, awaitPromise=True, returnByValue=True, userGesture=True)
+        assert "exceptionDetails" not in found, found["exceptionDetails"].get("exception", {}).get("description")
+        return found["result"].get("value")
+
+    def wait(self, condition: str, *, seconds: float = 30) -> Any:
+        """Until an expression holds; its value."""
+        return self._until(lambda: self.script(condition), seconds)
+
+    def text(self, selector: str) -> str:
+        return self.script(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''")
+
+    def click(self, selector: str) -> None:
+        x, y = self.middle(selector)
+        self.click_at(x, y)
+
+    def middle(self, selector: str) -> tuple[float, float]:
+        code = f"""(() => {{ const e = document.querySelector({json.dumps(selector)});
+            e.scrollIntoView({{block: "nearest"}}); const r = e.getBoundingClientRect();
+            return [r.left + r.width / 2, r.top + r.height / 2]; }})()"""
+        x, y = self.script(code)
+        return x, y
+
+    def click_at(self, x: float, y: float, *, modifiers: int = 0) -> None:
+        for kind in ("mousePressed", "mouseReleased"):
+            self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1, modifiers=modifiers)
+
+    def drag(self, start: tuple[float, float], end: tuple[float, float], *, steps: int = 6) -> None:
+        self.send("Input.dispatchMouseEvent", type="mousePressed", x=start[0], y=start[1], button="left", clickCount=1)
+        for k in range(1, steps + 1):
+            x, y = (a + (b - a) * k / steps for a, b in zip(start, end, strict=True))
+            self.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y, button="left", buttons=1)
+        self.send("Input.dispatchMouseEvent", type="mouseReleased", x=end[0], y=end[1], button="left", clickCount=1)
+
+    def key(self, key: str) -> None:
+        for kind in ("keyDown", "keyUp"):
+            self.send(
+                "Input.dispatchKeyEvent", type=kind, key=key, text=key if len(key) == 1 and kind == "keyDown" else ""
+            )
+
+    def drop(self, *files: Path, at: tuple[float, float] = (300, 300)) -> None:
+        data = {"items": [], "files": [str(file) for file in files], "dragOperationsMask": 1}
+        for kind in ("dragEnter", "dragOver", "drop"):
+            self.send("Input.dispatchDragEvent", type=kind, x=at[0], y=at[1], data=data)
+
+    def unplug(self) -> None:
+        """No network any more."""
+        self.send(
+            "Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=-1, uploadThroughput=-1
+        )
+
+    def downloads_to(self, folder: Path) -> None:
+        self.send("Page.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
+
+    def screenshot(self, path: Path | None = None) -> np.ndarray:
+        """The page as (height, width, 3) numbers from 0 to 255."""
+        from PIL import Image
+
+        data = base64.b64decode(self.send("Page.captureScreenshot", format="png")["data"])
+        if path is not None:
+            path.write_bytes(data)
+        return np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
