@@ -18,7 +18,7 @@ from partwhole.mesh import Mesh, decimate, farthest_points, read_mesh, refine_bo
 
 if TYPE_CHECKING:
     from partwhole.embedding import TCIE, WHCIE, WeightedMDS
-    from partwhole.matching import Matcher, WormholeLoss, evaluate, train
+    from partwhole.matching import Matcher, WormholeLoss, evaluate, match, train
 
 __all__ = [
     "TCIE",
@@ -37,6 +37,7 @@ __all__ = [
     "evaluate",
     "farthest_points",
     "geodesic_distances",
+    "match",
     "metric_at_vertices",
     "metric_on_faces",
     "read_mesh",
@@ -54,7 +55,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     # names that need torch or scikit-learn, which are imported only when one of them is used
-    if name in ("Matcher", "WormholeLoss", "evaluate", "train"):
+    if name in ("Matcher", "WormholeLoss", "evaluate", "match", "train"):
         from partwhole import matching
 
         return getattr(matching, name)

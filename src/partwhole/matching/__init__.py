@@ -12,12 +12,14 @@ from partwhole.matching.config import PRESETS, TrainingConfig, preset
 
 if TYPE_CHECKING:
     from partwhole.matching.augmentation import augmented
+    from partwhole.matching.box import card_of, model_names
     from partwhole.matching.examination import Examination, evaluate
     from partwhole.matching.losses import Loss, OrthogonalityLoss, WormholeLoss, distortion
     from partwhole.matching.matcher import Match, Matcher
     from partwhole.matching.network import DiffusionNet, Operators
     from partwhole.matching.preparation import Stock, prepared
     from partwhole.matching.refinement import Refined, refine
+    from partwhole.matching.scans import MatchedScan, match
     from partwhole.matching.soft_maps import hard_map, soft_map, spectral_map
     from partwhole.matching.surfaces import Surface, pair_weights, surface_of
     from partwhole.matching.training import TrainingRun, train
@@ -28,6 +30,7 @@ __all__ = [
     "Examination",
     "Loss",
     "Match",
+    "MatchedScan",
     "Matcher",
     "Operators",
     "OrthogonalityLoss",
@@ -38,9 +41,12 @@ __all__ = [
     "TrainingRun",
     "WormholeLoss",
     "augmented",
+    "card_of",
     "distortion",
     "evaluate",
     "hard_map",
+    "match",
+    "model_names",
     "pair_weights",
     "prepared",
     "preset",
@@ -53,12 +59,14 @@ __all__ = [
 
 _HOMES = {
     "augmentation": ("augmented",),
+    "box": ("card_of", "model_names"),
     "examination": ("Examination", "evaluate"),
     "losses": ("Loss", "OrthogonalityLoss", "WormholeLoss", "distortion"),
     "matcher": ("Match", "Matcher"),
     "network": ("DiffusionNet", "Operators"),
     "preparation": ("Stock", "prepared"),
     "refinement": ("Refined", "refine"),
+    "scans": ("MatchedScan", "match"),
     "soft_maps": ("hard_map", "soft_map", "spectral_map"),
     "surfaces": ("Surface", "pair_weights", "surface_of"),
     "training": ("TrainingRun", "train"),

@@ -1,0 +1,132 @@
+"""Positions: which way up, which way round and how large a part is shown to the network, where that is not known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from partwhole.matching.matcher import Matcher
+from partwhole.matching.shown import Shown
+from partwhole.matching.trials import UPS, Trial, best, best_stretch, resized, rotated, rotation_upwards, trials_at
+
+# headings while the vertical is looked for; all of them once it is found
+_FEW = 4
+# distances that differ by more than pose and noise explain
+STRETCHED = 1.25
+# a stretch that one look at the map may correct a guessed size by
+_CORRECTION = 1.35
+_WHOLE_UPS = ("y", "z", "x")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Position:
+    """How part and whole were shown.
+
+    Attributes
+    ----------
+    shown : the surfaces in this position
+    factor : by which the part was made larger
+    up : the axis that was taken for the vertical one, of the part and of the whole
+    trials : the maps at all headings
+    chosen : the best of them
+    """
+
+    shown: Shown
+    factor: float
+    up: tuple[str, str]
+    trials: tuple[Trial, ...]
+    chosen: Trial
+
+
+def axes_up(up: str | None, vertical: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Axes that may be vertical, of the part and of the whole.
+
+    Parameters
+    ----------
+    up : None, they stand as the network knows them; an axis such as "z" or "-y"; "z:y", that of the part and that of the
+        whole; "auto", not known
+    vertical : of the network
+
+    Examples
+    --------
+    >>> axes_up(None, "y"), axes_up("z", "y"), axes_up("-z:y", "y")
+    ((('y',), ('y',)), (('z',), ('z',)), (('-z',), ('y',)))
+    """
+    if up is None:
+        return (vertical,), (vertical,)
+    if up == "auto":
+        return UPS, _WHOLE_UPS
+    of_part, colon, of_whole = up.partition(":")
+    if of_part not in UPS or (of_whole if colon else of_part) not in UPS:
+        raise ValueError(
+            f"up={up!r} must be an axis ({', '.join(UPS)}), those of part and whole such as 'z:y', 'auto', or None"
+        )
+    return (of_part,), (of_whole if colon else of_part,)
+
+
+def best_position(
+    matcher: Matcher,
+    given: Shown,
+    *,
+    factors: Sequence[float] = (1.0,),
+    others: Sequence[float] = (),
+    up: str | None = None,
+    headings: int = 1,
+) -> Position:
+    """The position whose map fits best, of all that are in question.
+
+    Parameters
+    ----------
+    matcher : that matches
+    given : the surfaces as they lie in their files
+    factors : by which the part may have to be made larger
+    others : the same, to be tried if distances do not agree with what is in `factors`
+    up : see `axes_up`
+    headings : at so many the part is tried
+    """
+    of_part, of_whole = axes_up(up, matcher.config.vertical)
+    if len(of_part) * len(of_whole) > 1:
+        middle = factors[len(factors) // 2]
+        tried = [_at(matcher, given, middle, (one, other), _FEW) for one in of_part for other in of_whole]
+        axes = _fittest(tried).up
+    else:
+        axes = of_part[0], of_whole[0]
+    if len(factors) == 1:
+        first = _at(matcher, given, factors[0], axes, headings)
+        if not others or 1 / STRETCHED < _stretch(first) < STRETCHED:
+            return first
+        found = _fittest([first, *(_at(matcher, given, factor, axes, min(_FEW, headings)) for factor in others)])
+        if found is first:
+            return first
+    else:
+        found = _fittest([_at(matcher, given, factor, axes, min(_FEW, headings)) for factor in factors])
+    return _polished(matcher, given, found, headings)
+
+
+def _polished(matcher: Matcher, given: Shown, guessed: Position, headings: int) -> Position:
+    """The position at the size that the distances of the map ask for, if that fits better."""
+    stretch = _stretch(guessed)
+    correction = float(np.clip(stretch, 1 / _CORRECTION, _CORRECTION)) if math.isfinite(stretch) else 1.0
+    sizes = (guessed.factor, guessed.factor * correction)
+    return _fittest([_at(matcher, given, factor, guessed.up, headings) for factor in sizes])
+
+
+def _stretch(position: Position) -> float:
+    return best_stretch(position.chosen.nearest, position.shown.part, position.shown.whole)
+
+
+def _fittest(positions: Sequence[Position]) -> Position:
+    return min(positions, key=lambda position: position.chosen.score)
+
+
+def _at(matcher: Matcher, given: Shown, factor: float, up: tuple[str, str], headings: int) -> Position:
+    vertical = matcher.config.vertical
+    part = rotated(resized(given.part, factor), rotation_upwards(up[0], vertical))
+    whole = rotated(given.whole, rotation_upwards(up[1], vertical))
+    trials = trials_at(matcher, part, whole, headings)
+    meshes = (given.meshes[0].scaled(factor), given.meshes[1]) if factor != 1 else given.meshes
+    there = replace(given, part=part, whole=whole, meshes=meshes)
+    return Position(there, factor, up, tuple(trials), best(trials))

@@ -1,0 +1,166 @@
+"""Trials: the maps of one pair with the part turned, stood upright or scaled in several ways, and how well each fits.
+
+Nothing here knows the truth: a map is judged by how it distorts guaranteed distances and by how the curvature of part and
+whole agree, see `partwhole.matching.headings`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from partwhole.matching.headings import CURVATURE_WEIGHT, curvature_agreement, distance_distortion, turned
+from partwhole.matching.matcher import Matcher
+from partwhole.matching.soft_maps import hard_map
+from partwhole.matching.surfaces import Surface, signatures
+from partwhole.spectral import Eigenpairs
+
+# two maps that differ by this much on average, in √area of the whole, are not two readings of one map
+APART = 0.15
+_AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
+UPS = tuple(sign + axis for axis in "yzx" for sign in ("", "-"))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trial:
+    """One way to show the part to the network, and the map that comes of it.
+
+    Attributes
+    ----------
+    part, whole : surfaces as they were shown; the part not yet turned by `angle`
+    angle : by which the part was turned about the vertical, in radians
+    features : of part and whole
+    nearest : the map by nearest features
+    score : log of the relative distortion − weight · agreement of curvature; the lower the better
+    """
+
+    part: Surface
+    whole: Surface
+    angle: float
+    features: tuple[Float[Tensor, "p f"], Float[Tensor, "n f"]]
+    nearest: Int[Tensor, "p"]
+    score: float
+
+
+def trials_at(matcher: Matcher, part: Surface, whole: Surface, headings: int) -> list[Trial]:
+    """The maps with the part turned about the vertical of the network, full circle in so many steps."""
+    of_whole = matcher.features(whole)
+    found = []
+    for number in range(headings):
+        angle = 2 * math.pi * number / headings
+        of_part = matcher.features(turned(part, angle, matcher.config.vertical) if number else part)
+        nearest = hard_map(of_part, of_whole)
+        found.append(Trial(part, whole, angle, (of_part, of_whole), nearest, score_of(nearest, part, whole)))
+    return found
+
+
+def score_of(vertex_map: Int[Tensor, "p"], part: Surface, whole: Surface) -> float:
+    """log Σ W (D_whole(map i, map j) − D_part)² / Σ W D_part² − weight · agreement of curvature: lower is better.
+
+    Relative to the distances of the part, so that scales can be compared.
+    """
+    assert part.distances is not None
+    assert part.weights is not None
+    size = (part.weights * part.distances.square()).sum() / part.weights.sum().clamp(min=1e-30)
+    relative = distance_distortion(vertex_map, part, whole) / size.clamp(min=1e-30)
+    return float(relative.clamp(min=1e-12).log() - CURVATURE_WEIGHT * curvature_agreement(vertex_map, part, whole))
+
+
+def best(trials: Iterable[Trial]) -> Trial:
+    """The one that fits best; the first of equals."""
+    return min(trials, key=lambda trial: trial.score)
+
+
+def difference(trial: Trial, other: Trial) -> float:
+    """Mean distance on the whole between the places that two maps give, by the areas of the part's vertices."""
+    assert trial.whole.distances is not None
+    apart = trial.whole.distances[trial.nearest, other.nearest]
+    return float((trial.part.mass * apart).sum() / trial.part.mass.sum())
+
+
+def rival(chosen: Trial, trials: Sequence[Trial]) -> tuple[Trial, float] | None:
+    """The best trial whose map is another one, and by how much worse its score is; None if all maps are alike."""
+    others = [trial for trial in trials if trial is not chosen and difference(chosen, trial) > APART]
+    if not others:
+        return None
+    second = best(others)
+    return second, second.score - chosen.score
+
+
+# --- other positions and sizes of a surface, as far as network and losses see it
+
+
+def rotation_upwards(up: str, vertical: str) -> Float[np.ndarray, "3 3"]:
+    """The rotation that takes the axis `up` ("z", "-y", …) to the positive axis `vertical`, by the shortest way.
+
+    Examples
+    --------
+    >>> (rotation_upwards("z", "y") @ [0.0, 0.0, 1.0]).round(6).tolist()
+    [0.0, 1.0, 0.0]
+    >>> (rotation_upwards("-y", "y") @ [0.0, -1.0, 0.0]).round(6).tolist()
+    [0.0, 1.0, 0.0]
+    """
+    if up not in UPS:
+        raise ValueError(f"up must be one of {', '.join(map(repr, UPS))}, got {up!r}")
+    sign = -1.0 if up.startswith("-") else 1.0
+    start, end = sign * np.array(_AXES[up[-1]], float), np.array(_AXES[vertical], float)
+    axis = np.cross(start, end)
+    if not axis.any():
+        # half a turn, about an axis across, or none
+        across = np.array(_AXES["x" if vertical != "x" else "y"], float)
+        return np.eye(3) if start @ end > 0 else 2 * np.outer(across, across) - np.eye(3)
+    K = np.cross(np.eye(3), axis)
+    return np.eye(3) + K + K @ K
+
+
+def rotated(surface: Surface, R: Float[np.ndarray, "3 3"]) -> Surface:
+    """The surface in another position."""
+    if np.array_equal(R, np.eye(3)):
+        return surface
+    turn = torch.as_tensor(R, dtype=surface.points.dtype, device=surface.points.device)
+    return replace(surface, points=surface.points @ turn.T, normals=surface.normals @ turn.T)
+
+
+def resized(surface: Surface, factor: float) -> Surface:
+    """The surface with all lengths times a factor: λ / s², φ / s, ∇φ / s², areas · s²; nothing is computed anew."""
+    if factor == 1:
+        return surface
+    s = float(factor)
+    basis = surface.basis / s
+    basis[:, 1:] /= s
+    values, functions, mass = surface.values / s**2, surface.functions / s, surface.mass * s**2
+    known = Eigenpairs(*(tensor.cpu().double().numpy() for tensor in (values, functions, mass)))
+    return replace(
+        surface,
+        points=surface.points * s,
+        signatures=torch.from_numpy(signatures(known)).to(surface.signatures),
+        mass=mass,
+        values=values,
+        functions=functions,
+        basis=basis,
+        distances=None if surface.distances is None else surface.distances * s,
+        weights=None if surface.weights is None else surface.weights * s**4,
+        curvature=None if surface.curvature is None else surface.curvature / s,
+    )
+
+
+def best_stretch(vertex_map: Int[Tensor, "p"], part: Surface, whole: Surface) -> float:
+    """argmin_s Σ W (D_whole(map i, map j) − s D_part)²: how much longer distances are on the whole than on the part."""
+    assert part.distances is not None
+    assert part.weights is not None
+    assert whole.distances is not None
+    above = below = 0.0
+    # in blocks of rows: the distances between all images are a matrix as large as the part's
+    for start, end in pairwise([*range(0, len(part), 512), len(part)]):
+        W, D = part.weights[start:end], part.distances[start:end]
+        found = whole.distances[vertex_map[start:end]][:, vertex_map]
+        above += float((W * D * found).sum())
+        below += float((W * D.square()).sum())
+    return above / below if below > 0 else math.nan
