@@ -140,9 +140,9 @@ class Chromium:
         assert "exceptionDetails" not in found, found["exceptionDetails"].get("exception", {}).get("description")
         return found["result"].get("value")
 
-    def wait(self, condition: str, *, seconds: float = 30) -> Any:
-        """Until an expression holds; its value."""
-        return self._until(lambda: self.script(condition), seconds)
+    def wait(self, condition: str, *, seconds: float = 30) -> None:
+        """Until an expression holds."""
+        self._until(lambda: self.script(f"Boolean({condition})"), seconds)
 
     def text(self, selector: str) -> str:
         return self.script(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''")
@@ -197,3 +197,55 @@ class Chromium:
         if path is not None:
             path.write_bytes(data)
         return np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
+
+    # --- what is on the page of partwhole
+
+    def seen_vertex(self, panel: int = 0, *, skip: int = 0) -> tuple[int, float, float]:
+        """A vertex that can be clicked in a panel, and where it is."""
+        vertex, x, y = self.script(
+            f"""(() => {{
+                const panel = partwhole.panels.list[{panel}], {{ surface, camera }} = panel;
+                const box = panel.frame.getBoundingClientRect(), aspect = box.width / box.height;
+                const {{ clip }} = camera.matrices(surface.radius, aspect);
+                let skip = {skip};
+                for (let v = 0; v < surface.size; v++) {{
+                    const p = surface.point(v);
+                    const [x, y, , w] = [0, 1, 2, 3].map(
+                        (r) => clip[r] * p[0] + clip[4 + r] * p[1] + clip[8 + r] * p[2] + clip[12 + r]);
+                    const left = Math.round(box.left + (x / w + 1) / 2 * box.width);
+                    const top = Math.round(box.top + (1 - y / w) / 2 * box.height);
+                    const across = 2 * (left - box.left) / box.width - 1, up = 1 - 2 * (top - box.top) / box.height;
+                    const {{ origin, direction }} = camera.ray(across, up, surface.radius, aspect);
+                    if (surface.hit(origin, direction) === v && skip-- <= 0) return [v, left, top];
+                }}
+            }})()"""
+        )
+        return vertex, x, y
+
+    def click_vertex(self, panel: int = 0, *, skip: int = 0, shift: bool = False) -> int:
+        """Click a vertex that is seen in a panel; its number."""
+        vertex, x, y = self.seen_vertex(panel, skip=skip)
+        self.click_at(x, y, modifiers=8 if shift else 0)
+        return vertex
+
+    def view(self, name: str) -> None:
+        self.click(f'[data-view="{name}"]')
+
+    def picture(self) -> np.ndarray:
+        """What is drawn, without words: the part of a screenshot that is the stage."""
+        hidden = (
+            "document.querySelectorAll('.panel h2, #wiper, #status').forEach((e) => { e.style.visibility = '%s'; })"
+        )
+        self.script(hidden % "hidden")
+        left, top, width, height = self.script(
+            "(() => { const r = document.getElementById('stage').getBoundingClientRect();"
+            " return [r.left, r.top, r.width, r.height].map(Math.round); })()"
+        )
+        self.settle()
+        shot = self.screenshot()[top : top + height, left : left + width]
+        self.script(hidden % "")
+        return shot
+
+    def settle(self) -> None:
+        """Until two frames were drawn."""
+        self.script("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")

@@ -65,6 +65,7 @@ class Tracer:
             ends = edges[around]
             with np.errstate(invalid="ignore"):  # 0 · inf, at the edge of what can be reached
                 values = field[ends[:, :1]] * (1 - shares) + field[ends[:, 1:]] * shares
+            values[:, 0], values[:, -1] = field[ends[:, 0]], field[ends[:, 1]]
             places = vertices[ends[:, 0], None] * (1 - shares)[:, None] + vertices[ends[:, 1], None] * shares[:, None]
             cost = values + np.linalg.norm(places - points[-1], axis=2)
             cost[~(values < value)] = np.inf
@@ -78,7 +79,8 @@ class Tracer:
             vertex = -1 if inside else int(ends[row, 0 if column == 0 else 1])
         # a dent in approximate distances has no way down; the rest goes along edges
         last = vertex if vertex >= 0 else int(edges[edge][field[edges[edge]].argmin()])
-        return np.concatenate([np.stack(points), self._along_edges(last, int(field.argmin()))])
+        rest = self._along_edges(last, int(field.argmin()))
+        return np.concatenate([np.stack(points), rest[1:] if vertex >= 0 else rest])
 
     def _edges_across(self, vertex: int, edge: int) -> Int[np.ndarray, "_"]:
         opposite, faces = self.mesh.opposite_edges, self.mesh.faces

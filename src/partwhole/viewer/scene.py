@@ -76,10 +76,10 @@ class Scene:
 
     part: Shown
     whole: Shown | None = None
-    vertex_map: Int[np.ndarray, "p"] | None = None
-    confidence: Float[np.ndarray, "p"] | None = field(default=None, kw_only=True)
-    doubtful: Bool[np.ndarray, "p"] | None = field(default=None, kw_only=True)
-    vertex_map_before: Int[np.ndarray, "p"] | None = field(default=None, kw_only=True)
+    vertex_map: Int[np.ndarray, "_"] | None = None
+    confidence: Float[np.ndarray, "_"] | None = field(default=None, kw_only=True)
+    doubtful: Bool[np.ndarray, "_"] | None = field(default=None, kw_only=True)
+    vertex_map_before: Int[np.ndarray, "_"] | None = field(default=None, kw_only=True)
     truth: GroundTruth | None = field(default=None, kw_only=True)
     title: str = field(default="", kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)

@@ -172,7 +172,8 @@ class Session:
                     )
                     raise ValueError(text) from None
             notes = [str(w.message).replace(str(path), shown) for w in caught]
-        self._uploads[role] = mesh
+        # a new part begins a new pair
+        self._uploads = {"part": mesh} if role == "part" else {**self._uploads, "whole": mesh}
         return {
             "name": shown,
             "vertices": mesh.n_vertices,

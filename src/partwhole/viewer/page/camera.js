@@ -35,8 +35,8 @@ export class OrbitCamera {
     return [right, up, eye];
   }
 
-  /** Zoom and shift so that the surface fills a panel of this shape (width / height). */
-  fit(surface, aspect) {
+  /** Zoom and shift so that the surface fills a panel of this shape (width / height), but for a share at its top. */
+  fit(surface, aspect, top = 0) {
     const [right, up] = this.axes();
     const low = [Infinity, Infinity], high = [-Infinity, -Infinity];
     for (const v of surface.faces) {
@@ -47,9 +47,9 @@ export class OrbitCamera {
         high[k] = Math.max(high[k], along);
       }
     }
-    this.shift = [(low[0] + high[0]) / 2, (low[1] + high[1]) / 2];
     const wide = Math.max(high[0] - low[0], 1e-6) / 2, tall = Math.max(high[1] - low[1], 1e-6) / 2;
-    this.zoom = (((1 - MARGIN) * DISTANCE) / FOCAL) * Math.min(aspect / wide, 1 / tall) * 0.95;
+    this.zoom = (((1 - MARGIN) * DISTANCE) / FOCAL) * Math.min(aspect / wide, (1 - top) / tall) * 0.95;
+    this.shift = [(low[0] + high[0]) / 2, (low[1] + high[1]) / 2 + (top * DISTANCE) / (FOCAL * this.zoom)];
     this.fitted = true;
   }
 
@@ -80,6 +80,12 @@ export class OrbitCamera {
     const origin = [0, 1, 2].map((d) => radius * (r[d] * sx + u[d] * sy + e[d] * DISTANCE));
     const direction = [0, 1, 2].map((d) => r[d] * dx + u[d] * dy - e[d]);
     return { origin, direction };
+  }
+
+  /** Let another axis point up. */
+  stand(axis) {
+    this.up = axis;
+    this.reset();
   }
 
   turn(right, up) {

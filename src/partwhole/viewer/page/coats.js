@@ -4,6 +4,7 @@ export const PLAIN = hex("#c9ced6");
 export const NOT_GUARANTEED = hex("#d3d5d8");
 export const GUARANTEED = { boundary: hex("#e0a13a"), wormhole: hex("#3f8fd2"), same_loop: hex("#3aa27e") };
 export const BORDER = hex("#22252b");
+export const BORDER_IN_THE_DARK = hex("#f4f6fa");
 export const CHOSEN = hex("#d7263d");
 export const OTHER = hex("#1d4ed8");
 export const WAY = hex("#6b2fa0");
@@ -138,9 +139,8 @@ export function colorsOf(coat, count) {
 }
 
 /** A limit that most values keep: the largest of all but the highest hundredth, rounded up to one digit. */
-export function niceLimit(...lists) {
-  const finite = [];
-  for (const list of lists) for (const x of list ?? []) if (Number.isFinite(x)) finite.push(x);
+export function niceLimit(numbers) {
+  const finite = Array.from(numbers).filter(Number.isFinite);
   if (!finite.length) return 1;
   finite.sort((a, b) => a - b);
   const high = finite[Math.floor(0.99 * (finite.length - 1))];

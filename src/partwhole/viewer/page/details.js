@@ -102,13 +102,13 @@ export function legendElements(said) {
   return made;
 }
 
-export function trustLegend(state) {
+export function trustLegend(scene, state) {
   const row = state.found.trust;
   const made = [
     key(GUARANTEED.boundary, "guaranteed by C_T"),
     key(GUARANTEED.wormhole, "guaranteed by C_W"),
   ];
-  if (row?.same_loop) made.push(key(GUARANTEED.same_loop, "guaranteed by C_L, if the whole is a sphere"));
+  if (row?.same_loop) made.push(key(GUARANTEED.same_loop, `guaranteed by C_L; ${scene.whole ? "the whole is a sphere" : "if the whole is a sphere"}`));
   made.push(key(NOT_GUARANTEED, "nothing is known"), key(WAY, "shortest way on the part"));
   made.push(key(STRAIGHT, "the wormhole that decided: dashed, a straight line"), key(OTHER, "the other vertex"));
   made.push(...legendElements({ table: "good", limits: ["0", "1"], text: "Soft mask" }));

@@ -13,6 +13,7 @@ import { picture } from "./picture.js";
 import { Scene } from "./scene.js";
 import { VIEWS, judged, pairPanels, tellingOther, trustPanels } from "./views.js";
 
+const TITLE = 46; // pixels of a panel that its title takes
 const at = (id) => document.getElementById(id);
 
 class Page {
@@ -27,7 +28,8 @@ class Page {
     this.asked = 0; // answers to questions that are no longer asked are dropped
     this.drawing = false;
     new ResizeObserver(() => this.resized()).observe(at("stage"));
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+    this.dark = matchMedia("(prefers-color-scheme: dark)");
+    this.dark.addEventListener("change", () => this.refresh());
     this.#controls();
   }
 
@@ -56,6 +58,8 @@ class Page {
     for (const name of ["csv", "npz"]) this.button(name).hidden = !scene.map;
     this.button("ply-whole").hidden = !scene.whole;
     at("linked").parentElement.hidden = !scene.whole;
+    at("up").parentElement.hidden = !scene.part;
+    at("up").value = scene.part ? scene.meta.part.view.up : "z";
     at("choose").parentElement.hidden = !scene.part;
     at("vertex").max = at("other").max = scene.part ? scene.meta.part.vertices - 1 : 0;
     const notes = [...(scene.meta.notes ?? []), this.engine.note].filter(Boolean);
@@ -88,6 +92,7 @@ class Page {
       const chosen = button.dataset.view === id;
       button.setAttribute("aria-checked", chosen);
       button.tabIndex = chosen ? 0 : -1;
+      if (chosen) button.scrollIntoView({ block: "nearest", inline: "nearest" });
     }
     at("picture-field").hidden = id !== "texture";
     at("rings").parentElement.hidden = id === "trust";
@@ -130,8 +135,14 @@ class Page {
     });
   }
 
+  /** The number of the vertex under the pointer, and what the view knows of it. */
   hover(panel, vertex) {
-    at("panels").title = vertex < 0 ? "" : `vertex ${panel.surface.number(vertex)}`;
+    const { scene, state } = this;
+    let text = vertex < 0 ? "" : `vertex ${panel.surface.number(vertex)}`;
+    if (text && panel.surface === scene.part && scene.confidence) text += `, confidence ${scene.confidence[vertex].toFixed(2)}`;
+    const row = state.found.trust;
+    if (text && state.view === "trust" && row) text = `vertex ${panel.surface.number(vertex)}, soft mask ${row.soft[vertex].toFixed(2)}`;
+    this.panels.say(panel, text);
   }
 
   /** Ask for what the view needs and has not got. */
@@ -178,7 +189,7 @@ class Page {
 
   refresh() {
     const { scene, state } = this, view = VIEWS[state.view];
-    state.options = { borders: at("borders").checked, rings: at("rings").checked, linked: at("linked").checked };
+    state.options = { borders: at("borders").checked, rings: at("rings").checked, linked: at("linked").checked, dark: this.dark.matches };
     if (!view) {
       this.panels.show([]);
       at("legend").replaceChildren();
@@ -190,7 +201,7 @@ class Page {
     const coats = this.coats[state.view];
     this.panels.show(trust ? trustPanels(scene, state) : pairPanels(scene, coats, state));
     at("wiper").hidden = !coats.part?.before;
-    at("legend").replaceChildren(...(trust ? trustLegend(state) : legendElements(view.legend?.(scene, state.found))));
+    at("legend").replaceChildren(...(trust ? trustLegend(scene, state) : legendElements(view.legend?.(scene, state.found))));
     at("details").replaceChildren(...(trust ? trustDetails(scene, state) : matchDetails(scene, state)));
     this.draw();
   }
@@ -227,7 +238,7 @@ class Page {
     const boxes = this.panels.boxes();
     this.panels.list.forEach((panel, k) => {
       const box = boxes[k];
-      if (!panel.camera.fitted) panel.camera.fit(panel.surface, box.width / box.height);
+      if (!panel.camera.fitted) panel.camera.fit(panel.surface, box.width / box.height, Math.min(TITLE / box.height, 0.3));
       this.painter.draw(panel, box);
     });
     document.body.dataset.drawn = String(Number(document.body.dataset.drawn ?? 0) + 1);
@@ -247,6 +258,10 @@ class Page {
 
   #controls() {
     for (const id of ["borders", "rings", "linked"]) at(id).addEventListener("change", () => this.refresh());
+    at("up").addEventListener("change", () => {
+      for (const camera of Object.values(this.state.cameras)) camera.stand(at("up").value);
+      this.draw();
+    });
     at("wipe").addEventListener("input", () => {
       this.state.wipe = at("wipe").value / 100;
       this.refresh();

@@ -31,7 +31,7 @@ export class Panels {
       const note = document.createElement("small");
       note.textContent = panel.note;
       heading.append(panel.title, note);
-      const wipe = frame.lastChild;
+      const wipe = frame.querySelector(".wipe");
       wipe.hidden = !(panel.wipe > 0);
       wipe.style.left = `${100 * (panel.wipe ?? 0)}%`;
     });
@@ -61,6 +61,11 @@ export class Panels {
     this.element.style.gridTemplateColumns = `repeat(${best}, 1fr)`;
   }
 
+  /** A few words in the corner of a panel. */
+  say(panel, text) {
+    if (panel) panel.frame.querySelector("output").textContent = text;
+  }
+
   rearrange() {
     this.#arrange();
   }
@@ -73,7 +78,8 @@ export class Panels {
     const wipe = document.createElement("div");
     wipe.className = "wipe";
     wipe.hidden = true;
-    frame.append(document.createElement("h2"), wipe);
+    frame.append(document.createElement("h2"), wipe, document.createElement("output"));
+    frame.addEventListener("pointerleave", () => this.say(this.list[k], ""));
     const pointers = new Map();
     let moved = 0, apart = 0;
     frame.addEventListener("pointerdown", (event) => {

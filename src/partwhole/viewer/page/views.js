@@ -1,15 +1,15 @@
 // The views: which panels each has, how they are painted, and what the legend says.
 
 import {
-  BORDER, CHOSEN, GUARANTEED, NOT_GUARANTEED, OTHER, PLAIN, STRAIGHT, TABLES, WAY,
+  BORDER, BORDER_IN_THE_DARK, CHOSEN, GUARANTEED, NOT_GUARANTEED, OTHER, PLAIN, STRAIGHT, TABLES, WAY,
   carried, colorPaint, niceLimit, plainCoat, regionPaint, texturePaint, valuePaint,
 } from "./coats.js";
 
 export const RTOL = 1e-5; // as in trust_explorer.py
 const CRITERIA = {
-  boundary: "Boundary criterion C_T",
-  wormhole: "Wormhole criterion C_W",
-  same_loop: "Same-loop criterion C_L",
+  boundary: "C_T, boundary criterion",
+  wormhole: "C_W, wormhole criterion",
+  same_loop: "C_L, same-loop criterion",
 };
 
 /** Each view: its name, whether this scene has it, and what it paints the part (and the whole) with. */
@@ -52,12 +52,12 @@ export const VIEWS = {
     has: (scene) => scene.map,
     coats: (scene, found) => {
       if (!found.distortion) return {};
-      const limits = [0, niceLimit(found.distortion.distortion, found.distortion.distortion_before)];
+      const limits = [0, niceLimit(found.distortion.distortion)];
       return { part: values("bad", found.distortion.distortion, limits, found.distortion.distortion_before) };
     },
     legend: (scene, found) => found.distortion && {
       table: "bad",
-      limits: ["0", `${percent(niceLimit(found.distortion.distortion, found.distortion.distortion_before))} or more`],
+      limits: ["0", `${percent(niceLimit(found.distortion.distortion))} or more`],
       text: "By how much the map changes the guaranteed distances of a vertex, on average, as a share of √(area of the whole). Grey: none is guaranteed.",
     },
   },
@@ -88,7 +88,7 @@ export function pairPanels(scene, coats, state) {
     camera: state.cameras[role],
     wipe: role === "part" && coats.part?.before ? state.wipe : 0,
     rings: state.options.rings ? ringsOf(state, role, surface) : null,
-    lines: state.options.borders ? [borderLine(surface)] : [],
+    lines: state.options.borders ? [borderLine(surface, state.options.dark)] : [],
     dots: dotsOf(scene, state, role),
   }));
 }
@@ -107,7 +107,7 @@ function dotsOf(scene, state, role) {
 /** The part once for each criterion, with what is guaranteed with the chosen vertex, and once with the soft mask. */
 export function trustPanels(scene, state) {
   const row = state.found.trust, camera = state.cameras.part, surface = scene.part;
-  const lines = state.options.borders ? [borderLine(surface)] : [];
+  const lines = state.options.borders ? [borderLine(surface, state.options.dark)] : [];
   const dots = state.picked === null ? [] : [dot(surface, state.picked, CHOSEN)];
   const pair = pairStrokes(scene, state);
   const common = { surface, camera, wipe: 0, rings: null };
@@ -116,7 +116,7 @@ export function trustPanels(scene, state) {
     ...common,
     title: CRITERIA[kind],
     color: GUARANTEED[kind],
-    note: row ? `${percent(row.shares[kind])} of the vertices guaranteed with the chosen one` : "choose a vertex",
+    note: row ? `${percent(row.shares[kind])} of the vertices guaranteed` : "choose a vertex",
     coat: row ? row.coats[kind] : { mode: "plain", plain: NOT_GUARANTEED },
     lines: [...lines, ...pair.lines],
     dots: [...dots, ...pair.dots],
@@ -124,7 +124,7 @@ export function trustPanels(scene, state) {
   panels.push({
     ...common,
     title: "Soft mask of C_W",
-    note: "min(K / D, 1): how much a distance counts in the loss",
+    note: "min(K / D, 1), its weight in the loss",
     coat: row ? row.coats.soft : { mode: "plain", plain: NOT_GUARANTEED },
     lines,
     dots,
@@ -189,9 +189,9 @@ function dot(surface, vertex, color) {
   return { points: new Float32Array(surface.point(vertex)), color, width: 14, ghost: true };
 }
 
-function borderLine(surface) {
+function borderLine(surface, dark) {
   surface.borderSegments ??= new Float32Array(Array.from(surface.border).flatMap((v) => surface.point(v)));
-  return { segments: surface.borderSegments, color: BORDER, width: 2.2 };
+  return { segments: surface.borderSegments, color: dark ? BORDER_IN_THE_DARK : BORDER, width: 2.2 };
 }
 
 function sizeNote(surface) {

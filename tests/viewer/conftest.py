@@ -1,0 +1,117 @@
+"""A part with two holes, a map of it, a server for them, and a browser to look at the page with."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from partwhole.datasets import cut_balls, sphere
+from partwhole.datasets.cutting import Cut
+from partwhole.mesh import Mesh
+from partwhole.mesh.io import write_mesh
+from partwhole.viewer.scene import Scene
+from partwhole.viewer.server import PageServer
+from partwhole.viewer.session import Session
+
+collect_ignore = ["chromium.py"]
+
+
+@pytest.fixture(scope="session")
+def cut() -> Cut:
+    """A dented ball that lost two pieces."""
+    ball = sphere(700, jitter=0.2)
+    x, y, z = ball.vertices.T
+    dented = Mesh(ball.vertices * (1 + 0.25 * x + 0.2 * z * y)[:, None] * [1.0, 0.8, 1.4], ball.faces, name="ball")
+    return cut_balls(dented, [30, 400], np.array([0.45, 0.5]))
+
+
+@pytest.fixture(scope="session")
+def scene(cut: Cut) -> Scene:
+    """The part, the whole, the true map, and another before it."""
+    before = np.roll(cut.vertex_map, 40)
+    confidence = np.linspace(0, 1, cut.part.n_vertices)
+    return Scene.of(
+        cut.part,
+        cut.whole,
+        cut.vertex_map,
+        confidence=confidence,
+        doubtful=confidence < 0.1,
+        vertex_map_before=before,
+        title="scan → ball",
+    )
+
+
+@pytest.fixture(scope="session")
+def result_folder(scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `partwhole match --output` leaves."""
+    folder = tmp_path_factory.mktemp("result")
+    assert scene.whole is not None
+    write_mesh(scene.part.full, folder / "part.ply")
+    write_mesh(scene.whole.full, folder / "whole.ply")
+    np.savez(
+        folder / "map.npz",
+        vertex_map=scene.vertex_map,
+        vertex_map_before=scene.vertex_map_before,
+        confidence=np.float32(scene.confidence),
+        doubtful=scene.doubtful,
+    )
+    (folder / "summary.json").write_text(json.dumps({"part": "data/scan.ply", "whole": "ball.off"}))
+    return folder
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., PageServer]]:
+    """Serves a session until the test ends."""
+    with ExitStack() as stack:
+
+        def start(session: Session, **knobs: int) -> PageServer:
+            server = stack.enter_context(PageServer(session, **knobs))
+            thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+            thread.start()
+            stack.callback(thread.join, 10)
+            stack.callback(server.shutdown)
+            return server
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+def chromium() -> ModuleType:
+    # tests are no package, so that none can import another by accident; this is loaded by its path
+    name = "partwhole_tests_chromium"
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name("chromium.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name]
+
+
+@pytest.fixture
+def browse(chromium: ModuleType) -> Iterator[Callable[..., object]]:
+    """Opens a browser; it must not have complained when the test ends."""
+    program = chromium.find_chromium()
+    if program is None or shutil.which(program) is None:
+        pytest.skip("no Chromium: install it, or name it in PARTWHOLE_CHROMIUM")
+    opened = []
+    with ExitStack() as stack:
+
+        def start(address: str, **knobs: object) -> object:
+            browser = stack.enter_context(chromium.Chromium(program, **knobs))
+            opened.append(browser)
+            browser.open(address)
+            return browser
+
+        yield start
+        for browser in opened:
+            assert browser.complaints == []

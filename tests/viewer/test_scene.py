@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from partwhole.datasets import GroundTruth, sphere
+from partwhole.datasets.cutting import Cut
+from partwhole.viewer.packing import unpack
+from partwhole.viewer.scene import Scene, Shown
+
+
+def test_all_of_a_scene_is_packed(scene: Scene, cut: Cut) -> None:
+    meta, arrays = unpack(scene.to_bytes(number=3))
+    assert meta["title"] == "scan → ball"
+    assert meta["number"] == 3
+    assert meta["part"]["vertices"] == cut.part.n_vertices
+    assert meta["part"]["loops"] == 2
+    assert meta["whole"]["loops"] == 0
+    np.testing.assert_array_equal(arrays["map"], cut.vertex_map)
+    np.testing.assert_array_equal(arrays["part_faces"].reshape(-1, 3), cut.part.faces)
+    centred = arrays["part_vertices"].reshape(-1, 3) + meta["part"]["centre"]
+    np.testing.assert_allclose(centred, cut.part.vertices, atol=1e-6)
+    assert {"before", "confidence", "doubtful"} <= set(arrays)
+    assert "full_map" not in arrays
+
+
+def test_a_part_may_come_alone(cut: Cut) -> None:
+    meta, arrays = unpack(Scene.of(cut.part).to_bytes())
+    assert "whole" not in meta
+    assert not {"map", "whole_vertices"} & set(arrays)
+
+
+def test_large_surfaces_are_simplified_and_that_is_said(cut: Cut) -> None:
+    scene = Scene.of(cut.part, cut.whole, cut.vertex_map, most_shown=300)
+    meta, arrays = unpack(scene.to_bytes())
+    assert meta["part"]["vertices"] == cut.part.n_vertices
+    assert meta["part"]["shown"] == len(arrays["part_numbers"]) <= 300
+    assert f"{cut.part.n_vertices} vertices; {meta['part']['shown']} of them are drawn" in meta["notes"][0]
+    assert len(meta["notes"]) == 2
+    np.testing.assert_array_equal(arrays["full_map"], cut.vertex_map)
+    # a vertex that is drawn goes to the vertex drawn nearest to its match
+    matches = arrays["whole_numbers"][arrays["map"]]
+    true = cut.vertex_map[arrays["part_numbers"]]
+    away = np.linalg.norm(cut.whole.vertices[matches] - cut.whole.vertices[true], axis=1)
+    assert away.max() < 0.6
+
+
+def test_views_of_large_surfaces_are_found_without_drawing_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("partwhole.viewer.scene._MOST_LOOKED_AT", 10)
+    assert Shown.of(sphere(100)).camera.elevation == 12.0
+
+
+def test_errors_where_the_truth_is_known(scene: Scene, cut: Cut) -> None:
+    known = replace(scene, truth=GroundTruth.at_vertices([0, 5], [cut.vertex_map[0], cut.vertex_map[6]]))
+    assert known.errors[0] == 0
+    assert known.errors[5] > 0
+    assert np.isnan(known.errors[1:5]).all()
+    with pytest.raises(ValueError, match="errors need a map and the truth"):
+        _ = scene.errors
+
+
+def test_what_does_not_belong_together_is_refused(scene: Scene, cut: Cut) -> None:
+    with pytest.raises(ValueError, match="vertex_map needs a whole"):
+        Scene.of(cut.part, None, cut.vertex_map)
+    with pytest.raises(ValueError, match="speaks of vertices 0 to 99999 of the whole"):
+        Scene.of(cut.part, cut.whole, np.where(cut.vertex_map == cut.vertex_map[0], 99999, 0))
+    with pytest.raises(ValueError, match="vertex_map has 10 entries"):
+        Scene.of(cut.part, cut.whole, cut.vertex_map[:10])
+    with pytest.raises(ValueError, match="confidence has 3 entries"):
+        Scene.of(cut.part, cut.whole, cut.vertex_map, confidence=np.ones(3))
+    with pytest.raises(ValueError, match="compared with a map only"):
+        replace(Scene.of(cut.part), truth=GroundTruth.of_map([0]))
+    with pytest.raises(ValueError, match="vertex 90000 of the whole"):
+        replace(scene, truth=GroundTruth.at_vertices([0], [90000]))

@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from partwhole.datasets import GroundTruth
+from partwhole.datasets.cutting import Cut
+from partwhole.mesh import Mesh
+from partwhole.mesh.io import write_mesh
+from partwhole.viewer import session as module
+from partwhole.viewer.matching import Found, NoModel
+from partwhole.viewer.packing import unpack
+from partwhole.viewer.scene import Scene
+from partwhole.viewer.session import Session, matched
+from partwhole.viewer.trust_explorer import TrustExplorer
+
+
+@pytest.fixture
+def off_file(cut: Cut, tmp_path: Path) -> Callable[[Mesh], bytes]:
+    def write(mesh: Mesh) -> bytes:
+        write_mesh(mesh, tmp_path / "mesh.off")
+        return (tmp_path / "mesh.off").read_bytes()
+
+    return write
+
+
+def ended(session: Session, seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while session.job is None or session.job.state == "running":
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_an_empty_session_says_so() -> None:
+    session = Session(None)
+    assert unpack(session.scene_bytes())[0]["number"] == 0
+    for ask in (lambda: session.trust_bytes(0), lambda: session.rings_bytes(0), session.distortion_bytes):
+        with pytest.raises(ValueError, match="nothing is shown yet"):
+            ask()
+    with pytest.raises(ValueError, match="no file was dropped yet"):
+        session.open_uploads()
+
+
+def test_trust_is_that_of_the_explorer(scene: Scene) -> None:
+    session = Session(scene, method="dijkstra")
+    meta, arrays = unpack(session.trust_bytes(9))
+    row = TrustExplorer.of(scene.part.mesh, method="dijkstra").row(9)
+    np.testing.assert_array_equal(arrays["distances"], row.distances)
+    np.testing.assert_array_equal(arrays["same_loop"], row.thresholds["same-loop"])
+    assert meta["no_same_loop"] is None
+    assert session.explorer() is session.explorer()
+
+
+def test_a_pair_has_its_wormhole_and_its_way(scene: Scene) -> None:
+    meta, arrays = unpack(Session(scene).pair_bytes(9, 500))
+    ways = {name: way.reshape(-1, 3) for name, way in arrays.items()}
+    middle = unpack(scene.to_bytes())[0]["part"]["centre"]
+    points = scene.part.mesh.vertices - middle
+    np.testing.assert_allclose(ways["geodesic"][[0, -1]], points[[500, 9]], atol=1e-6)
+    np.testing.assert_allclose(ways["out"][0], points[meta["wormhole"]["leaves"]], atol=1e-6)
+    np.testing.assert_allclose(ways["back"][0], points[meta["wormhole"]["returns"]], atol=1e-6)
+
+
+def test_rings_start_at_a_vertex_and_at_its_match(scene: Scene) -> None:
+    _, arrays = unpack(Session(scene).rings_bytes(12))
+    assert scene.vertex_map is not None
+    assert arrays["part"].argmin() == 12
+    assert arrays["whole"].argmin() == scene.vertex_map[12]
+
+
+def test_errors_and_distortions(scene: Scene, cut: Cut) -> None:
+    known = Session(replace(scene, truth=GroundTruth.of_map(cut.vertex_map)))
+    assert unpack(known.errors_bytes())[1]["errors"].max() == 0
+    assert set(unpack(known.distortion_bytes())[1]) == {"distortion", "distortion_before"}
+
+
+def test_dropped_files_are_shown_and_matched(
+    cut: Cut, off_file: Callable[[Mesh], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        module,
+        "match_surfaces",
+        lambda part, whole, **_: Found(cut.vertex_map, confidence=np.ones(len(cut.vertex_map))),
+    )
+    session = Session(None)
+    read = session.upload("part", "C:\\scans\\my scan.off", off_file(cut.part))
+    assert (read["name"], read["vertices"], read["loops"]) == ("my scan.off", cut.part.n_vertices, 2)
+    session.upload("whole", "ball.off", off_file(cut.whole))
+    assert session.open_uploads() == {"number": 1}
+    ended(session)
+    assert session.job is not None
+    assert session.job.to_json()["state"] == "done"
+    shown = session.shown()
+    assert shown.title == "my scan.off → ball.off"
+    np.testing.assert_array_equal(shown.vertex_map, cut.vertex_map)
+    assert session.number == 2
+
+
+def test_dropped_files_may_come_in_the_wrong_order(cut: Cut, off_file: Callable[[Mesh], bytes]) -> None:
+    session = Session(None, match=False)
+    session.upload("part", "ball.off", off_file(cut.whole))
+    session.upload("whole", "scan.off", off_file(cut.part))
+    session.open_uploads(swapped=True)
+    assert session.shown().title == "scan.off → ball.off"
+    session.upload("part", "alone.off", off_file(cut.part))
+    session.open_uploads()
+    assert session.shown().title == "alone.off"
+    assert session.shown().whole is None
+
+
+def test_a_match_that_fails_is_told_in_words(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    bare = replace(scene, vertex_map=None, vertex_map_before=None, confidence=None, doubtful=None)
+    for fault, told in (
+        (NoModel("no map: no model"), "no map: no model"),
+        (RuntimeError("x\ny"), "no map was found: x y"),
+    ):
+
+        def failing(*_: object, fault: Exception = fault, **__: object) -> Found:
+            raise fault
+
+        monkeypatch.setattr(module, "match_surfaces", failing)
+        session = Session(bare)
+        session.warm_up().join()
+        ended(session)
+        assert session.job is not None
+        assert (session.job.state, session.job.stage) == ("failed", told)
+    with pytest.raises(ValueError, match="no whole to match to"):
+        matched(Scene.of(scene.part.full))
+
+
+def test_a_match_for_what_is_no_longer_shown_is_dropped(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    bare = replace(scene, vertex_map=None, vertex_map_before=None, confidence=None, doubtful=None)
+    session = Session(bare)
+
+    def late(*_: object, tell: Callable[[str], None], **__: object) -> Found:
+        session.show(Scene.of(scene.part.full))
+        tell("still matching")
+        assert scene.vertex_map is not None
+        return Found(scene.vertex_map)
+
+    monkeypatch.setattr(module, "match_surfaces", late)
+    session._match(bare, session.number, 0.0, lambda stage: None)
+    assert session.shown().whole is None
+    assert session.job is None
+
+
+def test_a_file_that_can_not_be_read_is_told_by_its_name(cut: Cut, off_file: Callable[[Mesh], bytes]) -> None:
+    session = Session(None)
+    with pytest.raises(ValueError, match="not as 'both'"):
+        session.upload("both", "a.off", b"")
+    with pytest.raises(ValueError, match=r"^scan.off: the file is empty"):
+        session.upload("part", "scan.off", b"")
+    with pytest.raises(ValueError, match=r"^passwd: neither the ending"):
+        session.upload("part", "../../etc/passwd", b"root")
+    twice = b"OFF 3 2 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n3 0 1 1\n"
+    with pytest.raises(ValueError, match=r"^twice.off: face 1 .* uses a vertex twice.*partwhole mask --repair"):
+        session.upload("part", "twice.off", twice)
+    # the name says one format, the contents another: read by its contents, with a note
+    read = session.upload("part", "scan.ply", off_file(cut.part))
+    assert read["notes"] == ["scan.ply: read as OFF, which its contents are, not by its ending '.ply'"]
+    assert session.upload("part", "", off_file(cut.part))["name"] == "mesh"
