@@ -22,6 +22,7 @@ from partwhole.cli.demo import demo
 from partwhole.cli.embed import embed
 from partwhole.cli.evaluate import evaluate
 from partwhole.cli.mask import mask
+from partwhole.cli.match import match
 from partwhole.cli.reproduce import reproduce
 from partwhole.cli.train import train
 from partwhole.cli.view import view
@@ -38,6 +39,10 @@ app = typer.Typer(
 )
 app.command(epilog="Example: partwhole mask scan.ply --method dijkstra --output scan-trust")(mask)
 app.command(epilog="Example: partwhole demo --output demo-out --vertices 2000 --seed 3")(demo)
+app.command(
+    epilog="Example: partwhole match scan.ply template.off --output scan-match · "
+    "partwhole match scan.stl body.obj --units mm:m --up z --refine 15 · partwhole match --pairs list.csv --output all"
+)(match)
 app.command(epilog="Example: partwhole embed points.csv --method whcie --output points-map")(embed)
 app.command(
     epilog="Example: partwhole train --data scans --output run --validate · "

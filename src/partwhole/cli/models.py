@@ -1,4 +1,4 @@
-"""Which model a user means: a file of weights, or the folder of a training run."""
+"""Which model a user means: one in the box, a file of weights, or the folder of a training run."""
 
 from __future__ import annotations
 
@@ -16,15 +16,30 @@ if TYPE_CHECKING:
 ModelsOption = Annotated[
     list[Path],
     typer.Option(
-        "--model", "-m", metavar="PATH", help="Weights: a .safetensors file or the folder of a run; may be repeated."
+        "--model",
+        "-m",
+        metavar="NAME|PATH",
+        help="A model in the box, a .safetensors file or the folder of a run; may be repeated.",
     ),
 ]
 
 
-def model_file(path: Path) -> Path:
-    """The file of weights that a file or the folder of a run stands for."""
+def named_model(text: str, device: Device) -> Matcher:
+    """The one model that is meant; it is called by its name, or as its file is."""
+    from partwhole.matching.matcher import Matcher
+
+    matcher = Matcher.load(model_file(text), device=device)
+    matcher.card.setdefault("name", Path(text).stem)
+    return matcher
+
+
+def model_file(given: str | Path) -> Path:
+    """The file of weights that a name in the box, a file or the folder of a run stands for."""
+    from partwhole.matching.box import model_path
     from partwhole.matching.run_folder import MODEL, STATE
 
+    # a plain word that is no file here is a name
+    path = model_path(str(given))
     if path.is_dir():
         if (path / MODEL).is_file():
             return path / MODEL

@@ -92,8 +92,8 @@ def signs_of(vertex_map: Int[Tensor, "p"], chosen: Trial, trials: Sequence[Trial
         share * whole.distances[trial.nearest, vertex_map].float() for share, trial in zip(shares, trials, strict=True)
     )
     assert isinstance(rivals, Tensor)
-    arrays = (values.cpu().double().numpy() for values in (distortion, bending, rivals))
-    return Signs(*arrays, misfit=1 - float(curvature_agreement(vertex_map, part, whole)))
+    off, bent, elsewhere = (values.cpu().double().numpy() for values in (distortion, bending, rivals))
+    return Signs(off, bent, elsewhere, 1 - float(curvature_agreement(vertex_map, part, whole)))
 
 
 def confidence_of(signs: Signs, weighing: Weighing = FITTED) -> Float[np.ndarray, "p"]:

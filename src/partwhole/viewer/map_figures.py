@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, UInt8
+from jaxtyping import Bool, Complex, Float, Int, UInt8
 
 from partwhole.mesh import Mesh
 from partwhole.store.atomic import atomic_write
 from partwhole.viewer.camera import Axis, Camera, picture_extent
 from partwhole.viewer.colors import NOT_GUARANTEED, colormap, rgb
 from partwhole.viewer.render import Polyline, render
-from partwhole.viewer.viewpoint import automatic_camera
+from partwhole.viewer.viewpoint import automatic_camera, guess_up
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,18 +47,18 @@ def map_figure(
     vertex_map: Int[np.ndarray, "p"],
     *,
     matched: Bool[np.ndarray, "p"] | None = None,
-    up: Axis | None = None,
+    up: tuple[Axis, Axis] | None = None,
     panel_height: int = 560,
     path: str | Path | None = None,
 ) -> Figure:
-    """Part and whole side by side, from the front and from behind, equal places in equal colours; saved as PNG.
+    """Part and whole side by side, each from the same two sides, equal places in equal colours; saved as PNG.
 
     Parameters
     ----------
     part, whole : the surfaces
     vertex_map : for each vertex of the part its vertex of the whole
     matched : False for vertices that have no place of their own; they are grey
-    up : the axis that points up in the picture; guessed if not given
+    up : the axis that points up in the picture, of the part and of the whole; guessed if not given
     panel_height : in pixels
     path : where to save it
     """
@@ -66,11 +66,12 @@ def map_figure(
     of_part = colors[vertex_map]
     if matched is not None and not matched.all():
         of_part = np.where(matched[:, None], of_part, rgb(NOT_GUARANTEED))
+    seen = automatic_camera(whole, up=up[1] if up else None)
+    same = same_side(seen, part, whole.vertices[vertex_map], up[0] if up else guess_up(part))
     panels = []
-    for mesh, coat, name in ((whole, colors, "whole"), (part, of_part, "part")):
-        for camera, side in _two_sides(mesh, up):
-            picture = _drawn(mesh, camera, panel_height, coat)
-            panels.append((picture, f"{name}, {side}"))
+    for mesh, coat, camera, name in ((whole, colors, seen, "whole"), (part, of_part, same, "part")):
+        for view, side in _two_sides(camera):
+            panels.append((_drawn(mesh, view, panel_height, coat), f"{name}, {side}"))
     return _saved(_side_by_side(panels), path)
 
 
@@ -92,7 +93,8 @@ def confidence_figure(
     """
     table = colormap(_SHOWN)
     coat = table[np.clip(np.rint(np.asarray(confidence) * (len(table) - 1)), 0, len(table) - 1).astype(np.int64)]
-    panels = [(_drawn(part, camera, panel_height, coat), f"part, {side}") for camera, side in _two_sides(part, up)]
+    views = _two_sides(automatic_camera(part, up=up))
+    panels = [(_drawn(part, camera, panel_height, coat), f"part, {side}") for camera, side in views]
     figure = _side_by_side(panels, bar=True)
     from matplotlib.cm import ScalarMappable
 
@@ -104,8 +106,30 @@ def confidence_figure(
     return _saved(figure, path)
 
 
-def _two_sides(mesh: Mesh, up: Axis | None) -> list[tuple[Camera, str]]:
-    camera = automatic_camera(mesh, up=up)
+def same_side(camera: Camera, part: Mesh, places: Float[np.ndarray, "p 3"], up: Axis) -> Camera:
+    """The camera that sees the part from the side from which the given one sees its places.
+
+    The turn about the vertical that brings the part to its places best is Σ over the vertices of r · r′, as complex numbers.
+
+    Parameters
+    ----------
+    camera : that looks at the whole
+    part : the surface
+    places : of its vertices, on the whole
+    up : the axis of the part that points up
+    """
+    here, there = _on_ground(part.vertices, up), _on_ground(places, camera.up)
+    turn = np.sum((there - there.mean()) * np.conj(here - here.mean()))
+    return replace(camera, up=up, azimuth=camera.azimuth - float(np.degrees(np.angle(turn))))
+
+
+def _on_ground(points: Float[np.ndarray, "p 3"], up: Axis) -> Complex[np.ndarray, "p"]:
+    """Points from above, as complex numbers that grow by the factor exp(i α) in a turn by the azimuth α."""
+    first, second = (Camera(azimuth, 0.0, up).axes[2] for azimuth in (0.0, 90.0))
+    return points @ first + 1j * (points @ second)
+
+
+def _two_sides(camera: Camera) -> list[tuple[Camera, str]]:
     return [(camera, "one side"), (replace(camera, azimuth=camera.azimuth + 180), "the other")]
 
 

@@ -1,0 +1,179 @@
+"""`partwhole match`: where each vertex of a part belongs on its whole, and how sure that is."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from partwhole.cli.learning import CacheOption, DeviceOption, chosen_cache, ready, stages
+from partwhole.cli.match_folder import lines_of, summary_of, write_map, write_pictures, write_summary
+from partwhole.cli.match_list import Entry, match_list, read_list, said_of
+from partwhole.cli.memory import told_plainly
+from partwhole.cli.models import named_model
+from partwhole.cli.options import JsonOption, OutputOption, QuietOption
+from partwhole.cli.voice import Voice, output_folder
+
+if TYPE_CHECKING:
+    from partwhole.matching.matcher import Matcher
+
+_FILES = "an OFF, OBJ, PLY, STL or GLB file"
+
+
+def match(
+    part: Annotated[
+        Path | None, typer.Argument(metavar="PART", help=f"The part: {_FILES}.", show_default=False)
+    ] = None,
+    whole: Annotated[
+        Path | None, typer.Argument(metavar="WHOLE", help="The whole it belongs to.", show_default=False)
+    ] = None,
+    pairs: Annotated[
+        Path | None,
+        typer.Option(metavar="LIST.csv", help="Many pairs: columns part, whole and perhaps name. Can be gone on with."),
+    ] = None,
+    model: Annotated[
+        str,
+        typer.Option("--model", "-m", metavar="NAME|PATH", help="A model in the box, weights, or the folder of a run."),
+    ] = "default",
+    refine: Annotated[
+        int, typer.Option(min=0, metavar="STEPS", help="Steps of refinement on the pair, such as 15; 0 for none.")
+    ] = 0,
+    read_out: Annotated[
+        Literal["spectral", "features", "zoomout"],
+        typer.Option(
+            help="How the map is read: nearest features, smoothed through eigenfunctions, or by ZoomOut as well."
+        ),
+    ] = "spectral",
+    units: Annotated[
+        str, typer.Option(help="auto, same, any (unknown), a factor for the part, or those of part and whole: mm:m.")
+    ] = "auto",
+    up: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AXIS", help="Up in the files: y, z, -z …, z:y for part and whole, or auto; else the model's."
+        ),
+    ] = None,
+    headings: Annotated[
+        int | None,
+        typer.Option(min=1, max=64, help="Turns about the vertical to try; else as many as the model asks for."),
+    ] = None,
+    repair: Annotated[
+        bool | None,
+        typer.Option(
+            "--repair/--no-repair", help="Mend both meshes; if not given, only one that can't be read otherwise."
+        ),
+    ] = None,
+    max_vertices: Annotated[
+        int,
+        typer.Option(
+            min=100, help="Of the whole as it is matched; larger ones are decimated, and the map lifted back."
+        ),
+    ] = 5000,
+    pictures: Annotated[bool, typer.Option("--pictures/--no-pictures", help="Draw the map and its confidence.")] = True,
+    output: OutputOption = None,
+    device: DeviceOption = "cpu",
+    cache: CacheOption = True,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Find where each vertex of a part belongs on its whole.
+
+    Writes map.npz, map.csv and map.vts, part.ply and whole.ply in matching colours, pictures and a summary, by default into
+    a folder named after the part. What was assumed, what is doubtful and what may be wrong is said.
+    """
+    voice = Voice(as_json=as_json, quiet=quiet)
+    if (pairs is None) == (part is None and whole is None) or (pairs is None and whole is None):
+        raise ValueError("give a part and a whole, or --pairs with a list of them")
+    if pairs is not None and part is not None:
+        raise ValueError("give a part and a whole, or --pairs, not both")
+    entries = [] if pairs is None else read_list(pairs)
+    ready(device)
+    knobs: dict[str, Any] = {
+        "refine": refine,
+        "read_out": read_out,
+        "units": units,
+        "up": up,
+        "headings": headings,
+        "repair": repair,
+        "max_vertices": max_vertices,
+    }
+    choices = {"model": model, "pictures": pictures, **knobs}
+    work = _Work(named_model(model, device), knobs | {"cache": chosen_cache(cache)}, choices, pictures, voice)
+    if pairs is not None:
+        _many(entries, output_folder(output or Path(f"{pairs.stem}-matches")), choices, work, voice)
+        return
+    assert part is not None
+    assert whole is not None
+    folder = output or Path(f"{part.stem}-match")
+    summary = work(Entry("", part, whole), folder)
+    _tell(voice, summary)
+    voice.finish(summary)
+
+
+class _Work:
+    """Matches one pair after the other with one network."""
+
+    def __init__(
+        self, matcher: Matcher, knobs: dict[str, Any], choices: dict[str, Any], pictures: bool, voice: Voice
+    ) -> None:
+        self.matcher, self.knobs, self.choices, self.pictures, self.voice = matcher, knobs, choices, pictures, voice
+
+    def __call__(self, entry: Entry, place: Path) -> dict[str, Any]:
+        """Match a pair into a folder, and give its summary."""
+        from partwhole.matching.scans import match as match_scan
+
+        start = time.perf_counter()
+        with told_plainly(), stages(self.voice) as report:
+            found = match_scan(
+                _existing(entry.part), _existing(entry.whole), model=self.matcher, progress=report, **self.knobs
+            )
+        folder = output_folder(place)
+        # an older summary must not stand beside a newer map
+        (folder / "summary.json").unlink(missing_ok=True)
+        files = write_map(folder, found)
+        seconds = {"in all, to the written map": time.perf_counter() - start}
+        if self.pictures:
+            files |= write_pictures(folder, found)
+        summary = {
+            "part": str(entry.part),
+            "whole": str(entry.whole),
+            **summary_of(found),
+            "choices": self.choices,
+            "files": {**files, "summary.md": folder / "summary.md", "summary.json": folder / "summary.json"},
+        }
+        summary["seconds"] = {**summary["seconds"], **seconds}
+        write_summary(folder, summary)
+        return summary
+
+
+def _existing(path: Path) -> Path:
+    if not path.is_file():
+        raise ValueError(f"{path} is no file; give {_FILES}")
+    return path
+
+
+def _many(entries: list[Entry], folder: Path, choices: dict[str, Any], work: _Work, voice: Voice) -> None:
+    rows = match_list(entries, folder, choices, work, voice)
+    voice.say(said_of(rows))
+    voice.say(f"wrote {folder / 'pairs.csv'}")
+    voice.finish({"pairs": rows, "notes": voice.notes, "files": {"pairs": folder / "pairs.csv"}})
+    failed = [row for row in rows if row["state"] == "failed"]
+    if failed:
+        raise ValueError(
+            f"{len(failed)} of {len(rows)} pairs could not be matched; the first is {failed[0]['name']}: "
+            f"{failed[0]['reason']}"
+        )
+
+
+def _tell(voice: Voice, summary: dict[str, Any]) -> None:
+    for text in summary["notes"]:
+        voice.note(text)
+    voice.table(lines_of(summary), head=("", f"{Path(summary['part']).name} → {Path(summary['whole']).name}"))
+    for text in summary["warnings"]:
+        voice.say(f"warning: {text}")
+    if not summary["warnings"]:
+        voice.say("nothing speaks against the map")
+    for file in summary["files"].values():
+        voice.say(f"wrote {file}")

@@ -1,0 +1,200 @@
+"""What `partwhole match` leaves behind: the map in three formats, both surfaces in colours, pictures, and a summary."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from partwhole.cli.voice import to_json, write_arrays, write_text
+from partwhole.matching.units import percent as share
+
+if TYPE_CHECKING:
+    from partwhole.matching.scans import MatchedScan
+
+MAP, SUMMARY = "map.npz", "summary.json"
+# a picture of more vertices than this shows no more
+_DRAWN = 60_000
+_LISTED = 20
+
+
+def write_map(folder: Path, found: MatchedScan) -> dict[str, Path]:
+    """map.npz, map.csv, map.vts, part.ply and whole.ply; vertices are numbered alike in all of them.
+
+    map.npz holds vertex_map, confidence, doubtful and matched, one entry a vertex of the part, and vertex_map_before if the
+    map was refined. In map.csv vertices are counted from 0, in map.vts from 1, as is customary.
+    """
+    from partwhole.mesh.io import write_mesh
+    from partwhole.viewer.map_figures import coordinate_colors
+
+    files = {name: folder / name for name in (MAP, "map.csv", "map.vts", "part.ply", "whole.ply")}
+    arrays: dict[str, np.ndarray] = {
+        "vertex_map": found.vertex_map.astype(np.int64),
+        "confidence": found.confidence.astype(np.float32),
+        "doubtful": found.doubtful,
+        "matched": found.matched,
+        "functional_map": found.functional_map.astype(np.float32),
+        "factor": np.float64(found.factor),  # type: ignore[dict-item]
+        "distortion": np.float64(found.fit.distortion),  # type: ignore[dict-item]
+        "guaranteed": np.float64(found.fit.guaranteed),  # type: ignore[dict-item]
+    }
+    if found.vertex_map_before is not None:
+        arrays["vertex_map_before"] = found.vertex_map_before.astype(np.int64)
+    write_arrays(files[MAP], arrays)
+    write_text(files["map.csv"], _csv(found))
+    write_text(files["map.vts"], "\n".join(map(str, (found.vertex_map + 1).tolist())) + "\n")
+    colors = coordinate_colors(found.whole)
+    write_mesh(found.whole, files["whole.ply"], colors=colors)
+    write_mesh(found.part, files["part.ply"], colors=found.transfer(colors))
+    return files
+
+
+def write_pictures(folder: Path, found: MatchedScan) -> dict[str, Path]:
+    """map.png, part and whole in the same colours, and confidence.png."""
+    from partwhole.mesh import decimate
+    from partwhole.viewer.map_figures import confidence_figure, map_figure
+
+    files = {name: folder / name for name in ("map.png", "confidence.png")}
+    part, whole, numbers, confidence, matched = (
+        found.part,
+        found.whole,
+        found.vertex_map,
+        found.confidence,
+        found.matched,
+    )
+    if max(part.n_vertices, whole.n_vertices) > _DRAWN:
+        fewer_part, fewer_whole = (decimate(mesh, _DRAWN // 3, keep_border=False) for mesh in (part, whole))
+        numbers = fewer_whole.to_coarse[numbers[fewer_part.to_fine]]
+        confidence, matched = confidence[fewer_part.to_fine], matched[fewer_part.to_fine]
+        part, whole = fewer_part.mesh, fewer_whole.mesh
+    up: Any = found.up if not any(axis.startswith("-") for axis in found.up) else None
+    map_figure(part, whole, numbers, matched=matched, up=up, path=files["map.png"])
+    confidence_figure(part, confidence, up=up[0] if up else None, path=files["confidence.png"])
+    return files
+
+
+def write_summary(folder: Path, summary: dict[str, Any]) -> None:
+    """summary.md, then summary.json: where that is, everything is."""
+    write_text(folder / "summary.md", markdown(summary))
+    write_text(folder / SUMMARY, to_json(summary) + "\n")
+
+
+def summary_of(found: MatchedScan) -> dict[str, Any]:
+    """What is known about a map, in plain numbers and words."""
+    fit = found.fit
+    return {
+        "part_vertices": found.part.n_vertices,
+        "part_faces": found.part.n_faces,
+        "whole_vertices": found.whole.n_vertices,
+        "whole_faces": found.whole.n_faces,
+        "matched_with_vertices": {"part": found.sizes[0], "whole": found.sizes[1]},
+        "area_share": found.part.area * found.factor**2 / found.whole.area,
+        "model": found.model,
+        "read_out": found.read_out,
+        "units": found.scaling.reason,
+        "factor": found.factor,
+        "up": {"part": found.up[0], "whole": found.up[1]},
+        "heading": found.heading,
+        "guaranteed": fit.guaranteed,
+        "criterion": fit.criterion,
+        "distortion": fit.distortion,
+        "stretch": fit.stretch,
+        "curvature_agreement": fit.curvature,
+        "reversed": fit.reversed,
+        "mirrored": fit.mirrored,
+        "perhaps_turned": fit.perhaps_turned,
+        "rival_angle": fit.rival_angle,
+        "rival_margin": fit.rival_margin,
+        "poor": fit.poor,
+        "confidence": {"mean": float(found.confidence.mean()), "lowest_fifth": _lowest_fifth(found.confidence)},
+        "doubtful": found.doubtful_share,
+        "unmatched_vertices": int((~found.matched).sum()),
+        "doubtful_regions": [
+            {
+                "vertices": region.vertices,
+                "area_share": region.area_share,
+                "confidence": region.confidence,
+                "vertex": region.vertex,
+                "centre": list(region.centre),
+            }
+            for region in found.regions[:_LISTED]
+        ],
+        "refinement": {
+            "steps": max(len(found.losses) - 1, 0),
+            "loss_before": found.losses[0] if found.losses else None,
+            "loss_after": min(found.losses) if found.losses else None,
+        },
+        "warnings": list(found.warnings),
+        "notes": list(found.notes),
+        "seconds": found.seconds,
+    }
+
+
+def lines_of(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """The summary as rows of a table."""
+    matched = summary["matched_with_vertices"]
+    of_part, of_whole = summary["part_vertices"], summary["whole_vertices"]
+    rows = [
+        ("vertices of the part", _size(of_part, matched["part"])),
+        ("vertices of the whole", _size(of_whole, matched["whole"])),
+        ("area of the part", f"{share(min(summary['area_share'], 1.0))} of the whole's"),
+        ("model, read-out", f"{summary['model']}, {summary['read_out']}"),
+        ("guaranteed pairs", f"{share(summary['guaranteed'])} ({summary['criterion']})"),
+        ("distances off by, on these", f"{100 * summary['distortion']:.1f} % of √area"),
+        ("curvature agrees to", f"{summary['curvature_agreement']:.2f}"),
+        ("orientation reversed", "unknown" if math.isnan(summary["reversed"]) else share(summary["reversed"])),
+        ("doubtful", f"{share(summary['doubtful'])} of the area, {len(summary['doubtful_regions'])} regions"),
+    ]
+    if summary["unmatched_vertices"]:
+        rows.append(("vertices without a place", str(summary["unmatched_vertices"])))
+    steps = summary["refinement"]
+    if steps["steps"]:
+        rows.append(
+            ("refinement", f"{steps['steps']} steps, loss {steps['loss_before']:.4g} → {steps['loss_after']:.4g}")
+        )
+    rows.append(("seconds", ", ".join(f"{name} {seconds:.1f}" for name, seconds in summary["seconds"].items())))
+    return rows
+
+
+def markdown(summary: dict[str, Any]) -> str:
+    """The summary to read."""
+    lines = [f"# {summary['part']} → {summary['whole']}", ""]
+    if summary["warnings"]:
+        lines += ["**Look at these before using the map:**", "", *(f"- {text}" for text in summary["warnings"]), ""]
+    lines += ["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in lines_of(summary)), ""]
+    if summary["doubtful_regions"]:
+        lines += [
+            "Doubtful regions, largest first:",
+            "",
+            "| vertices | area | confidence | least sure vertex |",
+            "|---|---|---|---|",
+        ]
+        lines += [
+            f"| {region['vertices']} | {share(region['area_share'])} | {region['confidence']:.2f} | {region['vertex']} |"
+            for region in summary["doubtful_regions"]
+        ]
+        lines += [""]
+    lines += ["Notes:", "", *(f"- {text}" for text in summary["notes"]), ""]
+    if "map.png" in summary["files"]:
+        lines += ["![Part and whole, equal places in equal colours](map.png)", ""]
+        lines += ["![Confidence](confidence.png)", ""]
+    return "\n".join(lines)
+
+
+def _csv(found: MatchedScan) -> str:
+    rows = zip(
+        found.vertex_map.tolist(), found.confidence.round(4).tolist(), found.doubtful.astype(int).tolist(), strict=True
+    )
+    body = "\n".join(f"{number},{place},{sure:g},{doubt}" for number, (place, sure, doubt) in enumerate(rows))
+    return f"part_vertex,whole_vertex,confidence,doubtful\n{body}\n"
+
+
+def _lowest_fifth(confidence: np.ndarray) -> float:
+    """The confidence that a fifth of the vertices is below."""
+    return float(np.quantile(confidence, 0.2))
+
+
+def _size(given: int, matched: int) -> str:
+    return f"{given}" if given == matched else f"{given}, matched with {matched}"
