@@ -47,3 +47,9 @@ def test_what_is_measured_on_a_scene(scene: Scene) -> None:
     assert set(measured_on_map(scene)) == {"distortion", "distortion_before"}
     with pytest.raises(ValueError, match="no map yet"):
         distortions(Scene.of(scene.part.full))
+
+
+def test_units_may_differ(cut: Cut) -> None:
+    found = distance_distortion(cut.part, cut.whole, cut.vertex_map, partners=8)
+    other = distance_distortion(cut.part.scaled(1000), cut.whole, cut.vertex_map, partners=8, factor=0.001)
+    np.testing.assert_allclose(other, found, atol=1e-5)

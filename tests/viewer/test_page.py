@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,7 +21,6 @@ from partwhole.mesh import read_mesh
 from partwhole.mesh.io import write_mesh
 from partwhole.viewer import session as session_module
 from partwhole.viewer.export import export_report
-from partwhole.viewer.matching import Found
 from partwhole.viewer.scene import Scene
 from partwhole.viewer.server import PageServer
 from partwhole.viewer.session import Session
@@ -219,12 +219,12 @@ def two_files(cut: Cut, tmp_path: Path) -> tuple[Path, Path]:
 def test_two_files_are_dropped_and_matched(
     cut: Cut, two_files: tuple[Path, Path], serve: Serve, browse: Browse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def slow(part: object, whole: object, *, tell: Callable[[str], None], **_: object) -> Found:
+    def slow(scene: Scene, *, tell: Callable[[str], None], **_: object) -> Scene:
         tell("computing features")
         time.sleep(1.0)
-        return Found(cut.vertex_map, confidence=np.ones(cut.part.n_vertices))
+        return replace(scene, vertex_map=cut.vertex_map, confidence=np.ones(cut.part.n_vertices))
 
-    monkeypatch.setattr(session_module, "match_surfaces", slow)
+    monkeypatch.setattr(session_module, "matched", slow)
     page = browse(serve(Session(None)).address)
     assert "Drop a part and its whole here" in page.text("#welcome")
     page.drop(*reversed(two_files))  # in the wrong order: the smaller one is the part
@@ -266,10 +266,10 @@ def test_what_is_wrong_with_a_file_is_said(
 def test_without_a_model_it_says_what_can_be_done(
     two_files: tuple[Path, Path], serve: Serve, browse: Browse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "torch", None)
+    monkeypatch.setitem(sys.modules, "partwhole.matching.scans", None)
     page = browse(serve(Session(None)).address)
     page.drop(*two_files)
-    page.wait("document.getElementById('status').innerText.includes('matching needs torch')")
+    page.wait("document.getElementById('status').innerText.includes('no map was found')")
     page.view("trust")
     page.click_vertex(0)
     page.wait("partwhole.state.found.trust")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -96,3 +97,17 @@ def test_what_is_wrong_with_a_truth_is_said(tmp_path: Path, truth_file: Callable
     np.savez(tmp_path / "other.npz", x=[1])
     with pytest.raises(ValueError, match="neither vertex_map nor"):
         read_truth(tmp_path / "other.npz", 5)
+
+
+def test_what_the_summary_says_is_shown(folder: Path, cut: Cut) -> None:
+    regions = [{"vertex": 7, "area_share": 0.1, "confidence": 0.3}, {"vertex": 10**6, "area_share": 0, "confidence": 0}]
+    summary = {"part": "a.ply", "whole": "b.ply", "warnings": ["w"], "notes": ["n"], "doubtful_regions": regions}
+    (folder / "summary.json").write_text(json.dumps(summary))
+    np.savez(folder / "map.npz", vertex_map=cut.vertex_map, factor=np.float64(0.5))
+    scene = read_result(folder)
+    assert (scene.title, scene.warnings, scene.notes, scene.factor) == ("a.ply → b.ply", ("w",), ("n",), 0.5)
+    assert [place.vertex for place in scene.doubtful_places] == [7]
+    for factor in (np.float64(0), np.ones(2), np.array(3)):
+        np.savez(folder / "map.npz", vertex_map=cut.vertex_map, factor=factor)
+        with pytest.raises(ValueError, match="factor should be one positive number"):
+            read_result(folder)

@@ -13,10 +13,10 @@ from partwhole.datasets.cutting import Cut
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import write_mesh
 from partwhole.viewer import session as module
-from partwhole.viewer.matching import Found, NoModel
+from partwhole.viewer.matching import NoModel
 from partwhole.viewer.packing import unpack
 from partwhole.viewer.scene import Scene
-from partwhole.viewer.session import Session, matched
+from partwhole.viewer.session import Session
 from partwhole.viewer.trust_explorer import TrustExplorer
 
 
@@ -84,8 +84,8 @@ def test_dropped_files_are_shown_and_matched(
 ) -> None:
     monkeypatch.setattr(
         module,
-        "match_surfaces",
-        lambda part, whole, **_: Found(cut.vertex_map, confidence=np.ones(len(cut.vertex_map))),
+        "matched",
+        lambda scene, **_: replace(scene, vertex_map=cut.vertex_map, confidence=np.ones(len(cut.vertex_map))),
     )
     session = Session(None)
     read = session.upload("part", "C:\\scans\\my scan.off", off_file(cut.part))
@@ -120,30 +120,27 @@ def test_a_match_that_fails_is_told_in_words(scene: Scene, monkeypatch: pytest.M
         (RuntimeError("x\ny"), "no map was found: x y"),
     ):
 
-        def failing(*_: object, fault: Exception = fault, **__: object) -> Found:
+        def failing(*_: object, fault: Exception = fault, **__: object) -> Scene:
             raise fault
 
-        monkeypatch.setattr(module, "match_surfaces", failing)
+        monkeypatch.setattr(module, "matched", failing)
         session = Session(bare)
         session.warm_up().join()
         ended(session)
         assert session.job is not None
         assert (session.job.state, session.job.stage) == ("failed", told)
-    with pytest.raises(ValueError, match="no whole to match to"):
-        matched(Scene.of(scene.part.full))
 
 
 def test_a_match_for_what_is_no_longer_shown_is_dropped(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     bare = replace(scene, vertex_map=None, vertex_map_before=None, confidence=None, doubtful=None)
     session = Session(bare)
 
-    def late(*_: object, tell: Callable[[str], None], **__: object) -> Found:
+    def late(*_: object, tell: Callable[[str], None], **__: object) -> Scene:
         session.show(Scene.of(scene.part.full))
         tell("still matching")
-        assert scene.vertex_map is not None
-        return Found(scene.vertex_map)
+        return scene
 
-    monkeypatch.setattr(module, "match_surfaces", late)
+    monkeypatch.setattr(module, "matched", late)
     session._match(bare, session.number, 0.0, lambda stage: None)
     assert session.shown().whole is None
     assert session.job is None

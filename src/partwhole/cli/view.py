@@ -31,8 +31,8 @@ def view(
         typer.Option(metavar="FILE", help="Where the part's vertices truly lie: .vts or .npz; shows errors."),
     ] = None,
     model: Annotated[
-        Path | None, typer.Option("--model", "-m", metavar="PATH", help="Weights to match with, where there is no map.")
-    ] = None,
+        str, typer.Option("--model", "-m", metavar="NAME|PATH", help="What to match with, where there is no map.")
+    ] = "default",
     method: MethodOption = "fast_marching",
     sound: SoundOption = False,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Of the address; 0: any that is free.")] = 0,
@@ -57,22 +57,21 @@ def view(
         raise ValueError("--truth needs a result to compare with; give its folder")
     weights = _weights(model)
     if export is not None:
-        _exported(scene, export, weights, voice)
+        _exported(scene, export, None if model == "default" else weights, voice)
     else:
         _served(scene, weights, voice, method=method, sound=sound, port=port, open_browser=open_browser)
 
 
-def _weights(model: Path | None) -> Path | None:
-    if model is None:
-        return None
+def _weights(model: str) -> str | Path:
+    """A name stays a name; the folder of a run stands for its weights."""
     from partwhole.cli.models import model_file
 
-    return model_file(model)
+    return model_file(Path(model)) if Path(model).exists() else model
 
 
-def _exported(scene: Scene | None, path: Path, weights: Path | None, voice: Voice) -> None:
+def _exported(scene: Scene | None, path: Path, weights: str | Path | None, voice: Voice) -> None:
     from partwhole.viewer.export import export_report
-    from partwhole.viewer.session import matched
+    from partwhole.viewer.matching import matched
 
     if scene is None:
         raise ValueError("--export needs something to show; give the folder of a result, or meshes")
@@ -85,7 +84,7 @@ def _exported(scene: Scene | None, path: Path, weights: Path | None, voice: Voic
 
 def _served(
     scene: Scene | None,
-    weights: Path | None,
+    weights: str | Path,
     voice: Voice,
     *,
     method: Method,

@@ -17,19 +17,21 @@ def distance_distortion(
     vertex_map: Int[np.ndarray, "p"],
     *,
     from_boundary: Float[np.ndarray, "b p"] | None = None,
+    factor: float = 1.0,
     partners: int = 64,
     seed: int = 0,
 ) -> Float[np.ndarray, "p"]:
-    """Mean over guaranteed partners j of |d_whole(m(i), m(j)) − d_part(i, j)| / √(area of the whole), for each i.
+    """Mean over guaranteed partners j of |d_whole(m(i), m(j)) − f · d_part(i, j)| / √(area of the whole), for each i.
 
     Only pairs that the wormhole criterion guarantees count: for others the distance on the part says nothing about the
     whole. NaN where a vertex has no guaranteed pair with any partner.
 
     Parameters
     ----------
-    part, whole : in the same units
+    part, whole : in the same units, or `factor` f apart
     vertex_map : m, for each vertex of the part its vertex of the whole
     from_boundary : distances from `part.boundary_vertices` by fast marching, if they have been measured already
+    factor : f, from lengths of the part to those of the whole
     partners : so many vertices of the part, spread evenly
     seed : for the first of them
 
@@ -53,7 +55,7 @@ def distance_distortion(
     trusted[np.arange(len(chosen)), chosen] = False
     on_whole = np.asarray(geodesic_distances(whole, vertex_map[chosen], dtype=np.float32))[:, vertex_map]
     # a partner on another component of the whole is infinitely far: a distortion of inf, not of nothing
-    off = np.abs(np.subtract(on_whole, on_part, out=np.zeros_like(on_part), where=trusted))
+    off = np.abs(np.subtract(on_whole, np.float32(factor) * on_part, out=np.zeros_like(on_part), where=trusted))
     count = trusted.sum(axis=0)
     scale = whole.area**0.5 or 1.0
     return np.divide(off.sum(axis=0), count, out=np.full(part.n_vertices, np.nan), where=count > 0) / scale
@@ -75,4 +77,6 @@ def distortions(scene: Scene) -> dict[str, np.ndarray]:
     if scene.vertex_map_before is not None:
         found["distortion_before"] = scene.vertex_map_before
     part, whole = scene.part.mesh, scene.whole.mesh
-    return {name: distance_distortion(part, whole, scene.shown_map(m)) for name, m in found.items()}
+    return {
+        name: distance_distortion(part, whole, scene.shown_map(m), factor=scene.factor) for name, m in found.items()
+    }

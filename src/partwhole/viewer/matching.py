@@ -1,72 +1,57 @@
-"""From two surfaces to a map, for the page: with the weights that were given, or those that come with the library."""
+"""From two surfaces to a map, for the page: with a model that was named, or the one that comes with the library."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from jaxtyping import Bool, Float, Int
+from partwhole.viewer.scene import DoubtfulPlace, Scene
 
-from partwhole.mesh import Mesh
+Tell = Callable[[str], None]
 
 
 class NoModel(ValueError):
     """There is nothing to match with; the message says what can be done."""
 
 
-@dataclass(frozen=True, eq=False)
-class Found:
-    """A map, and what is known of it."""
-
-    vertex_map: Int[np.ndarray, "p"]
-    confidence: Float[np.ndarray, "p"] | None = None
-    doubtful: Bool[np.ndarray, "p"] | None = None
-    vertex_map_before: Int[np.ndarray, "p"] | None = None
-
-
-def match_surfaces(
-    part: Mesh, whole: Mesh, *, model: Path | None = None, tell: Callable[[str], None] = lambda stage: None
-) -> Found:
-    """For each vertex of the part its vertex of the whole.
+def matched(scene: Scene, *, model: str | Path = "default", tell: Tell = lambda stage: None) -> Scene:
+    """The scene with a map from its part to its whole, and what is known of it.
 
     Parameters
     ----------
-    part, whole : in the same units
-    model : weights that `partwhole train` wrote; None for those that come with the library
+    model : a model in the box by its name, or a file of weights
     tell : is called with what is being done
     """
+    if scene.whole is None:
+        raise ValueError("there is no whole to match to")
     try:
-        import torch  # noqa: F401
-    except ModuleNotFoundError:
-        raise NoModel("matching needs torch: pip install 'partwhole[torch]'") from None
-    if model is not None:
-        from partwhole.matching.matcher import Matcher
+        from partwhole.matching.scans import match
+    except ModuleNotFoundError as missing:
+        if missing.name is None or missing.name.partition(".")[0] not in ("torch", "safetensors"):
+            raise
+        raise NoModel("no map: matching needs torch: pip install 'partwhole[torch]'") from None
+    from partwhole.matching.box import model_names
 
-        tell("reading the model")
-        matcher = Matcher.load(model)
-        tell("matching")
-        return _found(matcher.match(part, whole))
-    import partwhole
-
-    match = getattr(partwhole, "match", None)
-    if match is None:
+    if model == "default" and "default" not in model_names():
         raise NoModel(
-            "no map: there is no trained model at hand. Train one (partwhole train) and give it with --model; "
-            "the trust explorer needs none"
+            "no map: this installation comes without a trained model. Train one (partwhole train) and give it with "
+            "--model; the trust explorer needs none"
         )
-    tell("matching")
-    return _found(match(part, whole))
-
-
-def _found(match: Any) -> Found:
-    """What a match knows; those that tell less are welcome too."""
-    confidence = getattr(match, "confidence", None)
-    return Found(
-        np.asarray(match.vertex_map, np.int64),
-        None if confidence is None else np.asarray(confidence, np.float64),
-        getattr(match, "doubtful", None),
-        getattr(match, "vertex_map_before", None),
+    found = match(
+        scene.part.full,
+        scene.whole.full,
+        model=model,
+        progress=lambda what, done, total: tell(f"matching, step {min(done + 1, total)} of {total}: {what}"),
+    )
+    return replace(
+        scene,
+        vertex_map=found.vertex_map,
+        confidence=found.confidence,
+        doubtful=found.doubtful,
+        vertex_map_before=found.vertex_map_before,
+        factor=found.factor,
+        doubtful_places=tuple(DoubtfulPlace(r.vertex, r.area_share, r.confidence) for r in found.regions),
+        warnings=found.warnings,
+        notes=(*scene.notes, *found.notes),
     )

@@ -12,7 +12,7 @@ import numpy as np
 from partwhole.datasets.ground_truth import GroundTruth
 from partwhole.datasets.number_files import read_npz, read_vts
 from partwhole.mesh import read_mesh
-from partwhole.viewer.scene import Scene
+from partwhole.viewer.scene import DoubtfulPlace, Scene
 
 MAP = "map.npz"
 
@@ -50,21 +50,31 @@ def read_result(folder: Path) -> Scene:
     if "vertex_map" not in known:
         raise ValueError(f"{folder / MAP} has no vertex_map")
     part, whole = (read_mesh(folder / f"{name}.ply", name=name) for name in ("part", "whole"))
-    names = _names(folder / "summary.json")
+    factor = held.get("factor", np.ones(()))
+    if factor.size != 1 or factor.dtype.kind != "f" or not 0 < float(factor) < np.inf:
+        raise ValueError(f"{folder / MAP}: factor should be one positive number, got {factor.tolist()}")
     try:
-        return Scene.of(part, whole, known.pop("vertex_map"), title=names, **known)
+        scene = Scene.of(part, whole, known.pop("vertex_map"), factor=float(factor), **known)
+        return _with_summary(scene, folder / "summary.json")
     except ValueError as error:
         raise ValueError(f"{folder / MAP}: {error}") from None
 
 
-def _names(path: Path) -> str:
-    """What was matched, if the summary says so; a summary that can't be read is no reason not to look at the map."""
+def _with_summary(scene: Scene, path: Path) -> Scene:
+    """With what the summary adds; one that can't be read, or says less, is no reason not to look at the map."""
     try:
         summary = json.loads(path.read_text())
         names = [Path(str(summary[key])).name for key in ("part", "whole")]
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
-    return " → ".join(names)
+        said = {key: tuple(str(text) for text in summary.get(key, ())) for key in ("warnings", "notes")}
+        places = tuple(
+            DoubtfulPlace(int(r["vertex"]), float(r["area_share"]), float(r["confidence"]))
+            for r in summary.get("doubtful_regions", ())
+            if 0 <= int(r["vertex"]) < scene.part.full.n_vertices
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return scene
+    notes = (*scene.notes, *said["notes"])
+    return replace(scene, title=" → ".join(names), warnings=said["warnings"], notes=notes, doubtful_places=places)
 
 
 def read_truth(path: Path, n_part: int) -> GroundTruth:

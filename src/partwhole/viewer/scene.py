@@ -58,6 +58,15 @@ class Shown:
         return max(cameras, key=lambda camera: float(np.prod(picture_extent(self.mesh, camera))))
 
 
+@dataclass(frozen=True)
+class DoubtfulPlace:
+    """A connected piece of the part where the map is doubtful: a vertex in it, its share of the area, mean confidence."""
+
+    vertex: int
+    area_share: float
+    confidence: float
+
+
 @dataclass(frozen=True, eq=False)
 class Scene:
     """What the page shows. Arrays have one entry for each vertex of the part, as given.
@@ -70,8 +79,11 @@ class Scene:
     doubtful : where the map should not be relied on
     vertex_map_before : the map before it was refined
     truth : where the vertices of the part truly lie, if that is known
+    factor : from lengths of the part to those of the whole, where their units differ
+    doubtful_places : where to look first
     title : of the page
-    notes : what a reader has to know, one sentence each
+    warnings : what to know before using the map
+    notes : what else a reader has to know, one sentence each
     """
 
     part: Shown
@@ -81,7 +93,10 @@ class Scene:
     doubtful: Bool[np.ndarray, "_"] | None = field(default=None, kw_only=True)
     vertex_map_before: Int[np.ndarray, "_"] | None = field(default=None, kw_only=True)
     truth: GroundTruth | None = field(default=None, kw_only=True)
+    factor: float = field(default=1.0, kw_only=True)
+    doubtful_places: tuple[DoubtfulPlace, ...] = field(default=(), kw_only=True)
     title: str = field(default="", kw_only=True)
+    warnings: tuple[str, ...] = field(default=(), kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
@@ -157,7 +172,18 @@ class Scene:
 
     def to_bytes(self, *, measured: Mapping[str, np.ndarray] | None = None, **more: Any) -> bytes:
         """All of it for the page, see `pack`; arrays that were `measured`, and `more` to its description, are added."""
-        meta: dict[str, Any] = {"title": self.title, "notes": list(self.notes), "truth": self.truth is not None, **more}
+        meta: dict[str, Any] = {
+            "title": self.title,
+            "warnings": list(self.warnings),
+            "notes": list(self.notes),
+            "truth": self.truth is not None,
+            "factor": self.factor,
+            "doubtful_places": [
+                {"vertex": int(self.part.to_shown[p.vertex]), "area_share": p.area_share, "confidence": p.confidence}
+                for p in self.doubtful_places
+            ],
+            **more,
+        }
         arrays: dict[str, np.ndarray] = dict(measured or {})
         for name, surface in (("part", self.part), ("whole", self.whole)):
             if surface is not None:

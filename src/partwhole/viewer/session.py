@@ -11,7 +11,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from partwhole.geodesics.distances import Method
 from partwhole.mesh import Mesh, read_mesh
 from partwhole.mesh.io import FORMATS
 from partwhole.viewer.distortion import distortions
-from partwhole.viewer.matching import NoModel, match_surfaces
+from partwhole.viewer.matching import NoModel, matched
 from partwhole.viewer.packing import pack
 from partwhole.viewer.scene import Scene, middle_of
 from partwhole.viewer.trust_explorer import TrustExplorer, check_vertex, why_no_sphere
@@ -50,14 +50,14 @@ class Session:
     ----------
     scene : what is shown; None until files are dropped
     method, sound : how distances are measured, and whether boundary edges are allowed for
-    model : the weights to match with; None for those that come with the library
+    model : what to match with, a name in the box or a file of weights
     match : whether to look for a map where there is none
     """
 
     scene: Scene | None
     method: Method = "fast_marching"
     sound: bool = False
-    model: Path | None = None
+    model: str | Path = "default"
     match: bool = True
     number: int = 0
     job: Job | None = None
@@ -247,20 +247,6 @@ class Session:
 
     def _centred(self, points: np.ndarray) -> np.ndarray:
         return points - middle_of(self.shown().part.mesh)
-
-
-def matched(scene: Scene, *, model: Path | None = None, tell: Callable[[str], None] = lambda stage: None) -> Scene:
-    """The scene with a map from its part to its whole, and what is known of it."""
-    if scene.whole is None:
-        raise ValueError("there is no whole to match to")
-    found = match_surfaces(scene.part.full, scene.whole.full, model=model, tell=tell)
-    return replace(
-        scene,
-        vertex_map=found.vertex_map,
-        confidence=found.confidence,
-        doubtful=found.doubtful,
-        vertex_map_before=found.vertex_map_before,
-    )
 
 
 def explorer_of(scene: Scene, *, method: Method, sound: bool) -> TrustExplorer:

@@ -77,6 +77,19 @@ export function trustDetails(scene, state) {
   return said;
 }
 
+/** Where the map is doubtful, the largest piece first; a button each, to look at it. */
+export function placeButtons(scene, look) {
+  const places = (scene.meta.doubtful_places ?? []).slice(0, 6);
+  if (!places.length) return [];
+  const buttons = places.map(({ vertex, area_share, confidence }) => {
+    const button = element("button", `${percent(area_share)} of the area, confidence ${confidence.toFixed(2)}`);
+    button.type = "button";
+    button.addEventListener("click", () => look(vertex));
+    return button;
+  });
+  return [element("h2", "Doubtful places"), ...buttons];
+}
+
 function key(color, text) {
   const made = document.createElement("div");
   made.className = "key";

@@ -3,7 +3,7 @@
 import { OrbitCamera } from "./camera.js";
 import { colorsOf } from "./coats.js";
 import { ask, askArrays, askJson, embeddedScene } from "./data.js";
-import { element, legendElements, matchDetails, trustDetails, trustLegend } from "./details.js";
+import { element, legendElements, matchDetails, placeButtons, trustDetails, trustLegend } from "./details.js";
 import { mapCsv, npz, ply, save } from "./downloads.js";
 import { LiveEngine, LocalEngine } from "./engine.js";
 import { Dropped } from "./files.js";
@@ -64,6 +64,8 @@ class Page {
     at("vertex").max = at("other").max = scene.part ? scene.meta.part.vertices - 1 : 0;
     const notes = [...(scene.meta.notes ?? []), this.engine.note].filter(Boolean);
     at("notes").replaceChildren(...notes.map((note) => element("p", note)));
+    at("warnings").replaceChildren(...(scene.meta.warnings ?? []).map((warning) => element("p", warning)));
+    at("places").replaceChildren(...placeButtons(scene, (vertex) => this.chooseVertex(vertex)));
     this.#viewButtons();
     const views = Object.keys(VIEWS).filter((id) => scene.part && VIEWS[id].has(scene));
     this.choose(views.includes(this.state.view) ? this.state.view : (views[0] ?? ""));
@@ -95,6 +97,7 @@ class Page {
       if (chosen) button.scrollIntoView({ block: "nearest", inline: "nearest" });
     }
     at("picture-field").hidden = id !== "texture";
+    at("places").hidden = id !== "confidence";
     at("rings").parentElement.hidden = id === "trust";
     at("click").hidden = at("other-field").hidden = id !== "trust";
     this.refresh();

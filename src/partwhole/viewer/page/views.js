@@ -87,15 +87,18 @@ export function pairPanels(scene, coats, state) {
     coat: coats[role] ?? plainCoat(),
     camera: state.cameras[role],
     wipe: role === "part" && coats.part?.before ? state.wipe : 0,
-    rings: state.options.rings ? ringsOf(state, role, surface) : null,
+    rings: state.options.rings ? ringsOf(scene, state, role) : null,
     lines: state.options.borders ? [borderLine(surface, state.options.dark)] : [],
     dots: dotsOf(scene, state, role),
   }));
 }
 
-function ringsOf(state, role, surface) {
+/** Rings at the same distances on both. */
+function ringsOf(scene, state, role) {
   const distances = state.found.rings?.[role];
-  return distances && state.picked !== null ? { distances, spacing: Math.sqrt(surface.meta.area) / 12 } : null;
+  if (!distances || state.picked === null) return null;
+  const spacing = Math.sqrt((scene.whole ?? scene.part).meta.area) / 12;
+  return { distances, spacing: role === "part" ? spacing / scene.meta.factor : spacing };
 }
 
 function dotsOf(scene, state, role) {
