@@ -140,3 +140,16 @@ def test_the_same_seed_moves_the_same_way(ball, config) -> None:
     torch.manual_seed(5)
     assert torch.equal(augmented(ball, config).points, first.points)
     assert not torch.equal(augmented(ball, config).points, first.points)
+
+
+@pytest.mark.parametrize(("axis", "fixed"), [("x", 0), ("y", 1), ("z", 2)])
+def test_shapes_tilt_about_every_horizontal_axis(ball, config, axis, fixed) -> None:
+    choices = config.with_changes(**STILL | {"tilt": 25.0, "vertical": axis})
+    found = torch.stack([pulled_apart(ball, choices, seed) for seed in range(60)])
+    torch.testing.assert_close(found @ found.transpose(1, 2), torch.eye(3).expand(60, 3, 3), rtol=0, atol=1e-3)
+    tilts = found[:, fixed, fixed].clamp(max=1).arccos().rad2deg()
+    assert 22 < tilts.max() < 25.1
+    # where the vertical ends up: on all sides
+    sides = torch.cat([found[:, :fixed, fixed], found[:, fixed + 1 :, fixed]], dim=1)
+    assert sides.mean(dim=0).abs().max() < 0.1
+    assert sides.abs().amax(dim=0).min() > 0.2

@@ -74,6 +74,28 @@ def test_what_fills_up_a_buffer_does_not_matter(pairs, still, cache, criterion) 
                 torch.testing.assert_close(one, two, rtol=1e-3, atol=1e-4 * size)
 
 
+def test_the_truth_goes_into_the_buffers_too(pairs, still, cache) -> None:
+    chosen = still.with_changes(correspondence_weight=3.0)
+    stock = prepared([pair for pair in pairs if pair.ground_truth is not None], chosen, truth=True, cache=cache)
+    torch.manual_seed(0)
+    network, loss = new_network(chosen), loss_of(chosen)
+    buffers = Buffers.of_size(128, 192, stock.parts[0], torch.float32, truth=True)
+    for p, w in stock.pairs:
+        buffers.load(*stock.surfaces(p, w))
+        found = losses_of_pair(network, loss, buffers.part, buffers.whole, chosen, both=buffers.both)
+        torch.testing.assert_close(
+            found, losses_of_pair(network, loss, *stock.surfaces(p, w), chosen), rtol=1e-4, atol=1e-4
+        )
+
+
+@pytest.mark.gpu
+def test_the_truth_is_recorded_too(small, still, cache) -> None:
+    pairs = pairs_of_many_sizes(small)
+    chosen = still.with_changes(correspondence_weight=3.0)
+    slow, fast = (train(pairs, chosen, device=device, cache=cache) for device in ("cpu", "cuda"))
+    np.testing.assert_allclose(fast.losses, slow.losses, rtol=5e-3, atol=5e-3)
+
+
 @pytest.mark.gpu
 def test_recorded_steps_are_plain_steps(on_gpu, still) -> None:
     loss, found = loss_of(still), {}

@@ -8,7 +8,16 @@ import torch
 from torch import Tensor
 
 from partwhole.criterion import boundary_criterion, same_loop_criterion, wormhole_criterion
-from partwhole.matching import OrthogonalityLoss, Stock, Surface, TrainingConfig, WormholeLoss, distortion, prepared
+from partwhole.matching import (
+    CorrespondenceLoss,
+    OrthogonalityLoss,
+    Stock,
+    Surface,
+    TrainingConfig,
+    WormholeLoss,
+    distortion,
+    prepared,
+)
 from partwhole.matching.losses import Loss, LossSum
 from partwhole.matching.preparation import low_passed
 
@@ -201,3 +210,28 @@ def test_the_paper_has_these_weights() -> None:
     config = TrainingConfig()
     assert (config.distortion_weight, config.orthogonality_weight, config.map_eigenpairs) == (1e3, 1.0, 200)
     assert (WormholeLoss().weight, OrthogonalityLoss().weight, OrthogonalityLoss().eigenpairs) == (1e3, 1.0, 200)
+
+
+def test_correspondence_is_the_entropy_of_the_truth(pair, P) -> None:
+    part, whole = pair
+    rng = np.random.default_rng(0)
+    truth = rng.integers(len(whole), size=len(part))
+    shares = rng.dirichlet(np.ones(len(part))) * (rng.random(len(part)) < 0.7)
+    known = part.with_truth(torch.from_numpy(truth), torch.from_numpy(shares))
+    expected = -2 * sum(share * np.log(float(P[i, j])) for i, (share, j) in enumerate(zip(shares, truth, strict=True)))
+    assert float(CorrespondenceLoss(2.0)(P, known, whole)) == pytest.approx(expected, rel=1e-10)
+
+
+def test_correspondence_is_finite_where_the_soft_map_is_0(pair) -> None:
+    part, whole = pair
+    nowhere = torch.zeros(len(part), len(whole), requires_grad=True)
+    even = torch.full((len(part),), 1 / len(part))
+    found = CorrespondenceLoss()(nowhere, part.with_truth(torch.zeros(len(part), dtype=torch.int64), even), whole)
+    found.backward()
+    assert 80 < float(found.detach()) < 100
+    assert bool(nowhere.grad.isfinite().all())
+
+
+def test_correspondence_needs_the_truth(pair, P) -> None:
+    with pytest.raises(ValueError, match="needs the ground truth of the part"):
+        CorrespondenceLoss()(P, *pair)

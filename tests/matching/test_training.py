@@ -11,6 +11,7 @@ import torch
 import partwhole.matching.training as training
 from partwhole.datasets import Pair, Pairs, cut_plane
 from partwhole.matching import (
+    CorrespondenceLoss,
     Examination,
     Matcher,
     OrthogonalityLoss,
@@ -294,8 +295,23 @@ def test_the_loss_of_a_config() -> None:
     )
     assert loss_of(TrainingConfig(orthogonality_weight=0.0)) == WormholeLoss(1e3)
     assert loss_of(TrainingConfig(distortion_weight=0.0, map_eigenpairs=9)) == OrthogonalityLoss(1.0, 9)
-    with pytest.raises(ValueError, match="both 0: there is nothing to train for"):
+    with pytest.raises(ValueError, match="all terms of the loss are 0: there is nothing to train for"):
         loss_of(TrainingConfig(orthogonality_weight=0.0, distortion_weight=0.0))
+    supervised = TrainingConfig(correspondence_weight=2.0)
+    assert loss_of(supervised).terms()[-1] == CorrespondenceLoss(2.0)
+    assert loss_of(supervised, supervised=False) == loss_of(TrainingConfig())
+
+
+def test_ground_truth_is_learned_from_where_it_is_asked_for(pairs, config, cache) -> None:
+    known = [pair for pair in pairs if pair.ground_truth is not None]
+    alone = {"distortion_weight": 0.0, "orthogonality_weight": 0.0, "correspondence_weight": 1.0}
+    run = train(
+        known, config.with_changes(**alone, iterations=60, dropout=0.0, rotation=0.0, learning_rate=0.01), cache=cache
+    )
+    assert run.terms == ("correspondence",)
+    assert run.losses[-8:].mean() < 0.8 * run.losses[:8].mean()
+    with pytest.raises(ValueError, match="has no ground truth, which the correspondence loss takes"):
+        train(pairs, config.with_changes(correspondence_weight=1.0), cache=cache)
 
 
 @pytest.mark.parametrize(

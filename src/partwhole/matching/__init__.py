@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from partwhole.matching.augmentation import augmented
     from partwhole.matching.box import card_of, model_names
     from partwhole.matching.examination import Examination, evaluate
-    from partwhole.matching.losses import Loss, OrthogonalityLoss, WormholeLoss, distortion
+    from partwhole.matching.losses import CorrespondenceLoss, Loss, OrthogonalityLoss, WormholeLoss, distortion
     from partwhole.matching.matcher import Match, Matcher
     from partwhole.matching.network import DiffusionNet, Operators
     from partwhole.matching.preparation import Stock, prepared
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PRESETS",
+    "CorrespondenceLoss",
     "DiffusionNet",
     "Examination",
     "Loss",
@@ -61,7 +62,7 @@ _HOMES = {
     "augmentation": ("augmented",),
     "box": ("card_of", "model_names"),
     "examination": ("Examination", "evaluate"),
-    "losses": ("Loss", "OrthogonalityLoss", "WormholeLoss", "distortion"),
+    "losses": ("CorrespondenceLoss", "Loss", "OrthogonalityLoss", "WormholeLoss", "distortion"),
     "matcher": ("Match", "Matcher"),
     "network": ("DiffusionNet", "Operators"),
     "preparation": ("Stock", "prepared"),

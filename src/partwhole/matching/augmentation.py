@@ -15,7 +15,8 @@ from partwhole.matching.surfaces import Surface
 
 
 def augmented(surface: Surface, config: TrainingConfig) -> Surface:
-    """x ↦ S (R x + noise), normal ↦ S⁻¹ R normal at length 1: R a turn about the vertical, S a stretch along the axes.
+    """x ↦ S (R x + noise), normal ↦ S⁻¹ R normal at length 1: R a turn about the vertical and a tilt, S a stretch along the
+    axes.
 
     Distances, operators and signatures stay those of the surface itself. Draws from torch's generator of the device.
     """
@@ -24,6 +25,8 @@ def augmented(surface: Surface, config: TrainingConfig) -> Surface:
     limit = math.radians(config.rotation)
     angle = (2 * torch.rand(batch, device=points.device) - 1) * limit
     R = turns(angle, config.vertical)
+    if config.tilt:
+        R = _tilts(batch, config, points.device) @ R
     low, high = config.scaling
     stretch = low + (high - low) * torch.rand((*batch, 1, 3), device=points.device)
     noise = (config.noise * torch.randn_like(points)).clamp(-config.noise_limit, config.noise_limit)
@@ -32,6 +35,14 @@ def augmented(surface: Surface, config: TrainingConfig) -> Surface:
         points=stretch * (points @ R.transpose(-1, -2) + noise),
         normals=normalize(surface.normals @ R.transpose(-1, -2) / stretch, dim=-1),
     )
+
+
+def _tilts(batch: torch.Size, config: TrainingConfig, device: torch.device) -> Float[Tensor, "*batch 3 3"]:
+    """Rotations by a random angle about a random horizontal axis: one of the axes, turned about the vertical."""
+    angle = (2 * torch.rand(batch, device=device) - 1) * math.radians(config.tilt)
+    horizontal: Axis = "z" if config.vertical != "z" else "x"
+    direction = turns(2 * math.pi * torch.rand(batch, device=device), config.vertical)
+    return direction @ turns(angle, horizontal) @ direction.transpose(-1, -2)
 
 
 def turns(angle: Float[Tensor, "*batch"], axis: Axis) -> Float[Tensor, "*batch 3 3"]:

@@ -32,12 +32,15 @@ class TrainingConfig:
     mask : "soft", min(K / D, 1), or "binary", D ≤ K
     low_pass : the loss sees the soft map through so many eigenfunctions of the whole (DirectMatchNet LPF); None: as it is
     distortion_weight, orthogonality_weight : λ_geo and λ_ortho
+    correspondence_weight : of the loss that takes the ground truth of the pairs, see `CorrespondenceLoss`; 0: training is
+        unsupervised
     map_eigenpairs : size of the functional map in the loss and in the spectral read-out
     iterations : one pair each
     learning_rate, final_learning_rate : of Adam, falling along half a cosine
     cosine_epochs : length of that half cosine in passes over the pairs, as the authors count; None: the whole run
     gradient_norm : the gradient is clipped at
     rotation, vertical : each shape is turned about this axis by an angle drawn between ± so many degrees
+    tilt : and then about a horizontal axis in any direction, by an angle drawn between ± so many degrees
     noise, noise_limit : deviation of the noise added to positions, and the value it is clipped at
     scaling : range of the factor that each axis is stretched by
     headings : the part is matched at so many headings about the vertical, and the map that bends and distorts least is
@@ -66,6 +69,7 @@ class TrainingConfig:
     low_pass: int | None = None
     distortion_weight: float = 1e3
     orthogonality_weight: float = 1.0
+    correspondence_weight: float = 0.0
     map_eigenpairs: int = 200
     iterations: int = 20_000
     learning_rate: float = 1e-3
@@ -74,6 +78,7 @@ class TrainingConfig:
     gradient_norm: float = 1.0
     rotation: float = 90.0
     vertical: Axis = "y"
+    tilt: float = 0.0
     noise: float = 0.01
     noise_limit: float = 0.05
     scaling: tuple[float, float] = (0.9, 1.1)
@@ -156,7 +161,9 @@ _NOT_NEGATIVE = (
     "dropout",
     "distortion_weight",
     "orthogonality_weight",
+    "correspondence_weight",
     "rotation",
+    "tilt",
     "noise",
     "noise_limit",
     "seed",

@@ -18,6 +18,8 @@ from torch.autograd.function import once_differentiable
 from partwhole.matching.soft_maps import functional_map_of
 from partwhole.matching.surfaces import Surface
 
+_SMALLEST = float(torch.finfo(torch.float32).tiny)
+
 
 def distortion(
     P: Float[Tensor, "p n"], D_part: Float[Tensor, "p p"], D_whole: Float[Tensor, "n n"], W: Float[Tensor, "p p"]
@@ -135,6 +137,27 @@ class OrthogonalityLoss(Loss):
         rank = (part.values[:k] < whole.values[:k].max()).sum()
         J = torch.diag((torch.arange(k, device=P.device) < rank).to(P.dtype))
         return self.weight * (C @ C.T - J).square().sum()
+
+
+@dataclass(frozen=True)
+class CorrespondenceLoss(Loss):
+    """weight · Σ_i a_i (−log P_{i, truth of i}), a_i the share of vertex i in the area of those whose truth is known.
+
+    For generated pairs, whose ground truth is exact: what distances can't tell, such as front and back, is learned from it.
+    """
+
+    weight: float = 1.0
+
+    @property
+    def name(self) -> str:
+        return "correspondence"
+
+    def __call__(self, P: Float[Tensor, "p n"], part: Surface, whole: Surface) -> Float[Tensor, ""]:
+        if part.truth is None or part.truth_shares is None:
+            raise ValueError("the correspondence loss needs the ground truth of the part: Surface.with_truth")
+        chosen = P.gather(1, part.truth[:, None]).squeeze(1)
+        # a soft map may be 0 in float32 where it is far from the truth; the logarithm is then that of the smallest number
+        return -self.weight * torch.dot(part.truth_shares, chosen.clamp(min=_SMALLEST).log())
 
 
 @dataclass(frozen=True, repr=False)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Sized
+from collections.abc import Callable, Iterable, Mapping, Sized
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from partwhole.criterion.loops import twice_genus
+from partwhole.datasets.ground_truth import GroundTruth
 from partwhole.datasets.pairs import Pair
 from partwhole.matching.config import TrainingConfig
 from partwhole.matching.surfaces import Surface, distances_of, pair_weights, surface_of
@@ -33,6 +34,7 @@ class Stock:
     pairs : (number of the part, number of the whole), in the order of the pairs
     meshes : of the parts and of the wholes, by number
     notes : what is unusual about the surfaces
+    truths : `truth` and `truth_shares` of the part, see `Surface`, for each pair of numbers; empty unless a loss takes them
     """
 
     parts: tuple[Surface, ...]
@@ -40,6 +42,7 @@ class Stock:
     pairs: tuple[tuple[int, int], ...]
     meshes: tuple[tuple[Mesh, ...], tuple[Mesh, ...]]
     notes: tuple[str, ...]
+    truths: Mapping[tuple[int, int], tuple[Tensor, Tensor]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Stock({len(self.pairs)} pairs of {len(self.parts)} parts and {len(self.wholes)} wholes)"
@@ -47,12 +50,19 @@ class Stock:
     def __len__(self) -> int:
         return len(self.pairs)
 
+    def surfaces(self, part: int, whole: int) -> tuple[Surface, Surface]:
+        """The part and the whole of these numbers; the part with its ground truth on this whole, if there is one."""
+        one, other = self.parts[part], self.wholes[whole]
+        truth = self.truths.get((part, whole))
+        return (one if truth is None else one.with_truth(*truth)), other
+
 
 def prepared(
     pairs: Iterable[Pair],
     config: TrainingConfig,
     *,
     for_loss: bool = True,
+    truth: bool = False,
     device: str = "cpu",
     cache: Cache | None = None,
     workers: int | None = None,
@@ -65,13 +75,15 @@ def prepared(
     pairs : of any data set
     config : how many eigenpairs, which criterion, which distances
     for_loss : False leaves out distances and weights, which matching alone does not need
+    truth : with the ground truth of the pairs, for a loss that takes it
     device : "cpu" or "cuda"
     cache : where eigenpairs are kept; None: nowhere
     workers : processes that compute eigenpairs; default as many as there are cores
     progress : called with (what is done, how much is done, how much there is)
     """
     report = progress or (lambda what, done, total: None)
-    parts, wholes, numbers = _each_once(pairs, report)
+    known: list[GroundTruth] | None = [] if truth else None
+    parts, wholes, numbers = _each_once(pairs, report, known)
     if for_loss and config.criterion == "same_loop":
         _check_spheres(wholes)
     with ExitStack() as stack:
@@ -98,12 +110,16 @@ def prepared(
             report("distances", len(wholes) + done, total)
             plain[0][done] = _part_with_loss(plain[0][done], mesh, config, device)
         report("distances", total, total)
-    return Stock(tuple(plain[0]), tuple(plain[1]), numbers, (parts, wholes), _notes(wholes))
+    truths = {
+        key: _truth(plain[0][key[0]], found) for key, found in zip(numbers, known or (), strict=known is not None)
+    }
+    return Stock(tuple(plain[0]), tuple(plain[1]), numbers, (parts, wholes), _notes(wholes), truths)
 
 
 def _each_once(
-    pairs: Iterable[Pair], report: Report
+    pairs: Iterable[Pair], report: Report, known: list[GroundTruth] | None
 ) -> tuple[tuple[Mesh, ...], tuple[Mesh, ...], tuple[tuple[int, int], ...]]:
+    """The meshes, and the numbers of each pair; the ground truth at vertices is added to `known`, if it is a list."""
     parts: dict[str, Mesh] = {}
     wholes: dict[str, Mesh] = {}
     keys = []
@@ -115,12 +131,28 @@ def _each_once(
         parts.setdefault(key[0], pair.part)
         wholes.setdefault(key[1], pair.whole)
         keys.append(key)
+        if known is not None:
+            if pair.ground_truth is None or len(pair.ground_truth) == 0:
+                raise ValueError(
+                    f"{pair.name} has no ground truth, which the correspondence loss takes; leave such pairs out with "
+                    "pairs.where(...), or set correspondence_weight to 0"
+                )
+            known.append(pair.ground_truth.rounded(pair.whole.vertices))
     if not keys:
         raise ValueError("there are no pairs; a data set yields at least one part and its whole")
     report("reading", len(keys), len(keys))
     part_number = {key: number for number, key in enumerate(parts)}
     whole_number = {key: number for number, key in enumerate(wholes)}
     return tuple(parts.values()), tuple(wholes.values()), tuple((part_number[p], whole_number[w]) for p, w in keys)
+
+
+def _truth(part: Surface, known: GroundTruth) -> tuple[Int[Tensor, "p"], Float[Tensor, "p"]]:
+    rows = torch.tensor(known.part_vertices, device=part.mass.device)
+    truth = torch.zeros(len(part), dtype=torch.int64, device=part.mass.device)
+    truth[rows] = torch.tensor(known.whole_vertices, dtype=torch.int64, device=part.mass.device)
+    shares = torch.zeros_like(part.mass)
+    shares[rows] = part.mass[rows] / part.mass[rows].sum()
+    return truth, shares
 
 
 def _part_with_loss(part: Surface, mesh: Mesh, config: TrainingConfig, device: str) -> Surface:

@@ -126,7 +126,7 @@ def refine(
         with reproducibly(config, start.device.type), torch.enable_grad():
             adapted, losses = _adapted(
                 Matcher(deepcopy(start.network), config),
-                loss or loss_of(config),
+                loss or loss_of(config, supervised=False),
                 seen,
                 whole,
                 steps=steps,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ _NOT_OF_SURFACES = (
     *("inputs", "width", "blocks", "features", "dropout", "temperature"),
     *("distortion_weight", "orthogonality_weight", "iterations", "evaluate_every", "seed"),
     *("learning_rate", "final_learning_rate", "cosine_epochs", "gradient_norm"),
-    *("rotation", "vertical", "noise", "noise_limit", "scaling", "headings"),
+    *("rotation", "vertical", "tilt", "noise", "noise_limit", "scaling", "headings"),
 )
 
 
@@ -292,7 +292,8 @@ class Study:
         self._free()
         if self._check is not None:
             self._check(pairs)
-        stock = prepared(pairs, config, progress=self._report, **self._options)
+        supervised = config.correspondence_weight > 0
+        stock = prepared(pairs, config, truth=supervised, progress=self._report, **self._options)
         self.notes += [note for note in stock.notes if note not in self.notes]
         self._stock = wanted, stock
         return stock
@@ -344,4 +345,4 @@ def reweighted(stock: Stock, config: TrainingConfig) -> Stock:
         return part.with_loss(part.distances, W)
 
     parts = tuple(weighed(part, mesh) for part, mesh in zip(stock.parts, stock.meshes[0], strict=True))
-    return Stock(parts, stock.wholes, stock.pairs, stock.meshes, stock.notes)
+    return replace(stock, parts=parts)

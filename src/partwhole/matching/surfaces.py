@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from partwhole.criterion import boundary_criterion, same_loop_criterion, wormhole_criterion
@@ -52,6 +52,8 @@ class Surface:
     weights : of pairs of vertices in the loss: mask × area × area; only on parts that a loss needs
     curvature : mean curvature, a little smoothed
     absent : −inf for vertices that only fill up a batch and no soft map may reach, 0 for the others; None: there are none
+    truth, truth_shares : for each vertex of a part its vertex of the whole, and how much it counts in a loss that takes the
+        ground truth: its share of the area, 0 where the truth is not known; only where a loss needs them
     """
 
     points: Float[Tensor, "*batch n 3"]
@@ -65,6 +67,8 @@ class Surface:
     weights: Float[Tensor, "n n"] | None = None
     curvature: Float[Tensor, "*batch n"] | None = None
     absent: Float[Tensor, "n"] | None = None
+    truth: Int[Tensor, "n"] | None = None
+    truth_shares: Float[Tensor, "n"] | None = None
 
     def __len__(self) -> int:
         return self.points.shape[-2]
@@ -94,6 +98,10 @@ class Surface:
     def with_loss(self, distances: Tensor | None, weights: Tensor | None = None) -> Surface:
         """The same with distances, and for a part with the weights of its pairs."""
         return replace(self, distances=distances, weights=weights)
+
+    def with_truth(self, truth: Int[Tensor, "n"], shares: Float[Tensor, "n"]) -> Surface:
+        """The same, a part, with its ground truth on a whole."""
+        return replace(self, truth=truth, truth_shares=shares)
 
 
 def surface_of(

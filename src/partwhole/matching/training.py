@@ -24,7 +24,7 @@ from partwhole.matching.augmentation import augmented
 from partwhole.matching.checkpoints import versions
 from partwhole.matching.config import TrainingConfig
 from partwhole.matching.examination import Examination
-from partwhole.matching.losses import Loss, OrthogonalityLoss, WormholeLoss
+from partwhole.matching.losses import CorrespondenceLoss, Loss, LossSum, OrthogonalityLoss, WormholeLoss
 from partwhole.matching.matcher import Matcher, new_network
 from partwhole.matching.network import DiffusionNet
 from partwhole.matching.preparation import Report, Stock, prepared
@@ -116,8 +116,12 @@ def train(
     check_device(device)
     check_folder(folder, resume=resume)
     options: dict[str, Any] = {"device": device, "cache": cache, "workers": workers, "progress": progress}
-    stock = pairs if isinstance(pairs, Stock) else prepared(pairs, config, **options)
-    held_out = validation if isinstance(validation, Stock | None) else prepared(validation, config, **options)
+    supervised = config.correspondence_weight > 0
+    stock, held_out = (
+        given if isinstance(given, Stock | None) else prepared(given, config, truth=supervised, **options)
+        for given in (pairs, validation)
+    )
+    assert stock is not None
     watched = {
         name: given if isinstance(given, Examination) else Examination(given, config, name=name, **options)
         for name, given in (watch or {}).items()
@@ -211,16 +215,24 @@ def losses_of_pair(
     return torch.stack([term(P, part, whole) for term in loss.terms()])
 
 
-def loss_of(config: TrainingConfig) -> Loss:
-    """λ_geo WormholeLoss + λ_ortho OrthogonalityLoss, without what has weight 0."""
+def loss_of(config: TrainingConfig, *, supervised: bool = True) -> Loss:
+    """λ_geo WormholeLoss + λ_ortho OrthogonalityLoss + CorrespondenceLoss, without what has weight 0.
+
+    Parameters
+    ----------
+    config : the weights
+    supervised : False leaves out the last, for pairs whose ground truth is not known
+    """
     terms: list[Loss] = []
     if config.distortion_weight:
         terms.append(WormholeLoss(config.distortion_weight))
     if config.orthogonality_weight:
         terms.append(OrthogonalityLoss(config.orthogonality_weight, config.map_eigenpairs))
+    if config.correspondence_weight and supervised:
+        terms.append(CorrespondenceLoss(config.correspondence_weight))
     if not terms:
-        raise ValueError("distortion_weight and orthogonality_weight are both 0: there is nothing to train for")
-    return terms[0] if len(terms) == 1 else terms[0] + terms[1]
+        raise ValueError("the weights of all terms of the loss are 0: there is nothing to train for")
+    return terms[0] if len(terms) == 1 else LossSum(tuple(terms))
 
 
 def plain_steps(
@@ -229,7 +241,7 @@ def plain_steps(
     """The step as it is meant; `captured_steps` does the same faster."""
 
     def step(part: int, whole: int) -> Tensor:
-        terms = losses_of_pair(network, loss, stock.parts[part], stock.wholes[whole], config)
+        terms = losses_of_pair(network, loss, *stock.surfaces(part, whole), config)
         descend(network, optimiser, terms, config)
         return terms.detach()
 
@@ -368,8 +380,7 @@ def mean_loss(network: DiffusionNet, loss: Loss, stock: Stock, config: TrainingC
     """Of all pairs, without augmentation and dropout: what can be validated without ground truth."""
     with torch.no_grad():
         terms = [
-            losses_of_pair(network, loss, stock.parts[p], stock.wholes[w], config, augment=False).sum()
-            for p, w in stock.pairs
+            losses_of_pair(network, loss, *stock.surfaces(p, w), config, augment=False).sum() for p, w in stock.pairs
         ]
     return float(torch.stack(terms).mean())
 

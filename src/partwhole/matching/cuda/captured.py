@@ -37,7 +37,7 @@ class Buffers:
     whole: Surface
 
     @classmethod
-    def of_size(cls, m: int, n: int, like: Surface, precision: torch.dtype) -> Buffers:
+    def of_size(cls, m: int, n: int, like: Surface, precision: torch.dtype, *, truth: bool = False) -> Buffers:
         size = max(m, n)
         options = {"device": like.points.device, "dtype": torch.float32}
 
@@ -54,7 +54,8 @@ class Buffers:
             functions=zeros(2, size, k),
             basis=zeros(2, size, 3, d),
         )
-        part = _one(both, 0, m, distances=zeros(m, m), weights=zeros(m, m))
+        known = {"truth": zeros(m).long(), "truth_shares": zeros(m)} if truth else {}
+        part = _one(both, 0, m, distances=zeros(m, m), weights=zeros(m, m), **known)
         whole = _one(both, 1, n, distances=zeros(n, n).to(precision), absent=zeros(n))
         return cls(both, part, whole)
 
@@ -78,6 +79,12 @@ class Buffers:
         self.whole.distances[:n, :n].copy_(whole.distances)
         self.whole.absent.fill_(-torch.inf)
         self.whole.absent[:n].zero_()
+        if self.part.truth is not None and self.part.truth_shares is not None:
+            # a place that is there, for those that only fill up
+            self.part.truth.zero_()
+            self.part.truth[:p].copy_(part.truth)
+            self.part.truth_shares.zero_()
+            self.part.truth_shares[:p].copy_(part.truth_shares)
 
 
 def _one(both: Surface, number: int, n: int, **more: Tensor) -> Surface:
@@ -103,9 +110,8 @@ def captured_steps(
     def record(size: tuple[int, int]) -> tuple[Buffers, torch.cuda.CUDAGraph, Tensor]:
         distances = stock.wholes[0].distances
         assert distances is not None
-        buffers = Buffers.of_size(*size, stock.parts[0], distances.dtype)
-        p, w = example[size]
-        buffers.load(stock.parts[p], stock.wholes[w])
+        buffers = Buffers.of_size(*size, stock.parts[0], distances.dtype, truth=bool(stock.truths))
+        buffers.load(*stock.surfaces(*example[size]))
 
         def step() -> Tensor:
             terms = losses_of_pair(network, loss, buffers.part, buffers.whole, config, both=buffers.both)
@@ -132,7 +138,7 @@ def captured_steps(
 
     def replay(part: int, whole: int) -> Tensor:
         buffers, graph, terms = recorded[part_sizes[part], whole_sizes[whole]]
-        buffers.load(stock.parts[part], stock.wholes[whole])
+        buffers.load(*stock.surfaces(part, whole))
         graph.replay()
         return terms.clone()
 
