@@ -24,10 +24,6 @@ from partwhole.matching.trials import Trial
 _NEAR = 0.1
 # a rival counts half as much if its score is worse by 0.3 ln 2
 _SHARPNESS = 0.3
-# below this, in √area, differences are those of the triangles
-_FLOOR = 0.003
-# what part and whole in different poses differ by anyway
-_LEAST_MISFIT = 0.02
 _ROWS = 512
 
 # the place is counted as right if it is nearer to the truth than this, in √area of the whole
@@ -38,12 +34,12 @@ DOUBTFUL = 0.5
 
 @dataclass(frozen=True)
 class Weighing:
-    """ln e = constant + Σ weight · ln(measure + floor) is the error to be expected; confidence = 1 / (1 + (e / even)^slope).
+    """e = Σ weight · sign is the error to be expected, in √area of the whole; confidence = 1 / (1 + (e / even)^slope).
 
-    The weights are fitted to errors, slope and even so that confidence is the share of vertices whose place is right.
+    A sum, so that each sign alone is enough for doubt. The weights are fitted to errors, slope and even so that confidence is
+    the share of vertices whose place is right.
     """
 
-    constant: float
     distortion: float
     bending: float
     rivals: float
@@ -53,7 +49,7 @@ class Weighing:
 
 
 # fitted by benchmarks/confidence.py, on pairs that nothing is tested on
-FITTED = Weighing(constant=0.0, distortion=0.3, bending=0.4, rivals=0.5, misfit=0.3, even=0.05, slope=2.0)
+FITTED = Weighing(distortion=1.07, bending=0.03, rivals=0.53, misfit=0.08, even=0.08, slope=2.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,15 +108,13 @@ def confidence_of(signs: Signs, weighing: Weighing = FITTED) -> Float[np.ndarray
 
 def expected_error(signs: Signs, weighing: Weighing = FITTED) -> Float[np.ndarray, "p"]:
     """The error to be expected, in √area of the whole."""
-    weights = np.array([weighing.distortion, weighing.bending, weighing.rivals, weighing.misfit])
-    return np.exp(weighing.constant + logarithms(signs) @ weights)
+    return stacked(signs) @ np.array([weighing.distortion, weighing.bending, weighing.rivals, weighing.misfit])
 
 
-def logarithms(signs: Signs) -> Float[np.ndarray, "p 4"]:
-    """What the weights of `Weighing` are for."""
+def stacked(signs: Signs) -> Float[np.ndarray, "p 4"]:
+    """The signs in the order of the weights."""
     alike = np.full_like(signs.distortion, max(signs.misfit, 0.0))
-    floors = np.array([_FLOOR, _FLOOR, _FLOOR, _LEAST_MISFIT])
-    return np.log(np.stack([signs.distortion, signs.bending, signs.rivals, alike], axis=1) + floors)
+    return np.stack([signs.distortion, signs.bending, signs.rivals, alike], axis=1)
 
 
 def _around(

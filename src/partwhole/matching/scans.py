@@ -163,6 +163,9 @@ def match(
     clock.begin("reading")
     inputs = _Inputs(*_read(part, repair), *_read(whole, repair))
     clock.begin("decimation")
+    for mesh in (inputs.part, inputs.whole):
+        if mesh.area == 0:
+            raise ValueError(f"{mesh.name}: all its faces have area 0; a surface is needed")
     scaling = scaling_of(units, inputs.part.area, inputs.whole.area)
     of_part, of_whole = _readied(inputs, scaling, max_vertices)
     clock.begin("operators")
@@ -296,9 +299,6 @@ _RENUMBERED = "vertices are numbered as after the repair, not as in the file"
 
 def _checked_share(part: Mesh, whole: Mesh, scaling: Scaling) -> float:
     """Which share of the whole's area the part has."""
-    for mesh in (part, whole):
-        if mesh.area == 0:
-            raise ValueError(f"{mesh.name}: all its faces have area 0; a surface is needed")
     share = part.area * scaling.middle**2 / whole.area
     if share > _LARGEST_PART:
         raise ValueError(

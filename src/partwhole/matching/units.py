@@ -14,8 +14,8 @@ _LEAST, _MOST = 0.003, 1.3
 # what is looked for where units differ, in the order of what people have
 _METRIC = tuple(10.0**power for power in (-3, 3, -1, 1, -2, 2))
 _OTHERS = tuple(length / other for length in (25.4, 1 / 25.4) for other in (1.0, 10.0, 1000.0))
-# a share that a part of another unit must at least have: below it several units fit by chance
-_LIKELY = 0.03
+# shares that a part in other units probably, and possibly, has at least: below them several units fit by chance
+_LIKELY, _POSSIBLE = 0.1, 0.03
 # shares of the area that are tried where nothing is known about the size
 _SHARES = (1.0, 0.75, 0.55, 0.4, 0.28, 0.18, 0.1)
 
@@ -70,8 +70,8 @@ def scaling_of(units: str | float, part_area: float, whole_area: float) -> Scali
     if _LEAST <= share <= _MOST:
         reason = f"the same units are assumed: the part has {percent(share)} of the whole's area"
         return Scaling((1.0,), reason, several)
-    for factors in (_METRIC, _OTHERS):
-        fitting = [factor for factor in factors if _LIKELY <= share * factor**2 <= _MOST]
+    for factors, least in ((_METRIC, _LIKELY), (_OTHERS, _LIKELY), (_METRIC, _POSSIBLE)):
+        fitting = [factor for factor in factors if least <= share * factor**2 <= _MOST]
         if fitting:
             # of several the one that leaves the largest part
             factor = max(fitting)

@@ -1,0 +1,257 @@
+"""From two surfaces as they come to a map of every vertex."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+import torch
+
+import partwhole as pw
+from partwhole.datasets import Cut, cut_plane, random_cuts, sphere
+from partwhole.matching import MatchedScan, Matcher, TrainingConfig, match
+from partwhole.matching.matcher import new_network
+from partwhole.mesh import Mesh, write_mesh
+from partwhole.store.cache import Cache
+
+
+@pytest.fixture(scope="module")
+def matcher(config: TrainingConfig) -> Matcher:
+    torch.manual_seed(2)
+    return Matcher(new_network(config), config.with_changes(headings=4), {"name": "small"})
+
+
+@pytest.fixture(scope="module")
+def cut(small: ModuleType) -> Cut:
+    return cut_plane(small.lopsided(300), (0, 0, 0), (1.0, 0.5, 0.2))
+
+
+@pytest.fixture(scope="module")
+def found(cut: Cut, matcher: Matcher) -> MatchedScan:
+    return match(cut.part, cut.whole, model=matcher)
+
+
+def check(found: MatchedScan) -> None:
+    """Whatever was matched: every vertex has a place and a confidence."""
+    p, n = found.part.n_vertices, found.whole.n_vertices
+    assert found.vertex_map.shape == found.confidence.shape == found.matched.shape == found.doubtful.shape == (p,)
+    assert found.vertex_map.min() >= 0
+    assert found.vertex_map.max() < n
+    assert np.isfinite(found.confidence).all()
+    assert 0 <= found.confidence.min() <= found.confidence.max() <= 1
+    assert (found.confidence[~found.matched] == 0).all()
+    assert all("\n" not in text for text in (*found.notes, *found.warnings))
+
+
+def test_what_comes_out(found: MatchedScan, cut: Cut, matcher: Matcher) -> None:
+    check(found)
+    assert found.part is cut.part
+    assert found.sizes == (cut.part.n_vertices, cut.whole.n_vertices)
+    assert found.factor == 1
+    assert found.model == "small"
+    assert found.matched.all()
+    assert found.vertex_map_before is None
+    assert found.losses == ()
+    assert found.notes[0].startswith("the same units are assumed")
+    assert set(found.seconds) == {"reading", "decimation", "operators", "matching", "every vertex"}
+    assert repr(found).startswith(f"MatchedScan('{cut.part.name}' → '{cut.whole.name}'")
+    k = matcher.config.map_eigenpairs
+    assert found.functional_map.shape == (k, k)
+    # as the matcher itself does it
+    assert np.array_equal(found.vertex_map, matcher.match(cut.part, cut.whole).vertex_map)
+
+
+def test_values_are_transferred(found: MatchedScan) -> None:
+    names = np.array([f"vertex {k}" for k in range(found.whole.n_vertices)])
+    assert found.transfer(names)[3] == f"vertex {found.vertex_map[3]}"
+    assert np.array_equal(found.transfer(found.whole.vertices), found.whole.vertices[found.vertex_map])
+    with pytest.raises(ValueError, match=r"values has shape \(3,\); give one row for each of the whole's 300 vertices"):
+        found.transfer(np.zeros(3))
+
+
+def test_units_do_not_matter(found: MatchedScan, cut: Cut, matcher: Matcher) -> None:
+    millimetres = cut.part.scaled(1000)
+    for units in ("auto", "mm:m", 0.001):
+        again = match(millimetres, cut.whole, model=matcher, units=units)
+        assert again.factor == pytest.approx(0.001)
+        assert np.array_equal(again.vertex_map, found.vertex_map)
+        assert np.allclose(again.confidence, found.confidence, atol=1e-4)
+    both = match(millimetres, cut.whole.scaled(1000), model=matcher, units="same")
+    assert np.array_equal(both.vertex_map, found.vertex_map)
+    tried = match(millimetres, cut.whole, model=matcher, units="any")
+    check(tried)
+    assert any("the scale was found by trying" in text for text in tried.warnings)
+    with pytest.raises(
+        ValueError, match=r"has 5.43e\+05 times the area .* a part isn't larger than its whole; units='auto'"
+    ):
+        match(millimetres, cut.whole, model=matcher, units="same")
+
+
+def test_the_way_up_does_not_matter_if_it_is_said(found: MatchedScan, cut: Cut, matcher: Matcher) -> None:
+    lying = Mesh(cut.part.vertices[:, [0, 2, 1]] * [1, -1, 1], cut.part.faces)
+    again = match(lying, cut.whole, model=matcher, up="z:y", headings=1)
+    assert again.up == ("z", "y")
+    assert np.array_equal(again.vertex_map, match(cut.part, cut.whole, model=matcher, headings=1).vertex_map)
+    assert "taken to point up: z of the part, y of the whole" in again.notes
+
+
+def test_from_files_by_name_with_a_cache(
+    found: MatchedScan, cut: Cut, matcher: Matcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_mesh(cut.part, tmp_path / "part.ply")
+    write_mesh(cut.whole, tmp_path / "whole.off")
+    matcher.save(tmp_path / "mine.safetensors")
+    steps: list[str] = []
+    again = pw.match(
+        tmp_path / "part.ply",
+        str(tmp_path / "whole.off"),
+        model=tmp_path / "mine.safetensors",
+        cache=Cache(tmp_path / "cache"),
+        progress=lambda what, done, total: steps.append(f"{what} {done}/{total}"),
+    )
+    assert np.array_equal(again.vertex_map, found.vertex_map)
+    assert steps[0] == "reading 0/6"
+    assert steps[-1] == "every vertex 6/6"
+    assert any((tmp_path / "cache").iterdir())
+    with pytest.raises(ValueError, match="there is no model 'nobody' in the box"):
+        match(cut.part, cut.whole, model="nobody")
+
+
+def test_large_surfaces_are_matched_with_fewer_vertices(small: ModuleType, matcher: Matcher) -> None:
+    whole = small.lopsided(3000)
+    cut = cut_plane(whole, (0, 0, 0), (1.0, 0.5, 0.2))
+    found = match(cut.part, whole, model=matcher, max_vertices=500)
+    check(found)
+    assert found.sizes == (400, 500)
+    assert "the whole is matched with 500 of its 3000 vertices" in found.notes
+    assert len(np.unique(found.vertex_map)) > 50
+
+
+def test_refined(cut: Cut, found: MatchedScan, matcher: Matcher) -> None:
+    before = {name: value.clone() for name, value in matcher.network.state_dict().items()}
+    refined = match(cut.part, cut.whole, model=matcher, refine=2)
+    check(refined)
+    assert refined.vertex_map_before is not None
+    assert np.array_equal(refined.vertex_map_before, found.vertex_map)
+    assert len(refined.losses) == 3
+    assert "refinement" in refined.seconds
+    assert all(torch.equal(value, before[name]) for name, value in matcher.network.state_dict().items())
+
+
+@pytest.mark.parametrize("read_out", ["features", "zoomout"])
+def test_read_outs(cut: Cut, matcher: Matcher, read_out: str) -> None:
+    check(match(cut.part, cut.whole, model=matcher, read_out=read_out))  # type: ignore[arg-type]
+
+
+# --- inputs that are not what they should be: an answer each, never a traceback
+
+
+def test_identical_shapes_and_two_wholes(small: ModuleType, matcher: Matcher) -> None:
+    whole = small.lopsided(300)
+    same = match(whole, whole, model=matcher)
+    check(same)
+    assert "part and whole are the same surface" in same.notes
+    two = match(small.lopsided(250, 1), whole, model=matcher)
+    check(two)
+    assert "the part has no border: nothing is missing from it, and two wholes are matched" in two.notes
+
+
+def test_a_part_of_something_else(cut: Cut, matcher: Matcher) -> None:
+    check(match(random_cuts(sphere(400), seed=1).part, cut.whole, model=matcher))
+
+
+def test_a_tiny_part(small: ModuleType, matcher: Matcher) -> None:
+    whole = small.lopsided(400)
+    tiny = cut_plane(whole, whole.vertices[np.argsort(whole.vertices[:, 1])[-50]], (0, 1, 0)).part
+    assert 30 < tiny.n_vertices < 60
+    found = match(tiny, whole, model=matcher)
+    check(found)
+    assert any(f"a part of {tiny.n_vertices} vertices says little about its place" in text for text in found.warnings)
+    corner = Mesh([[0, 0, 0], [0.3, 0, 0], [0, 0.3, 0], [0.3, 0.3, 0.1]], [[0, 1, 2], [1, 3, 2]])
+    check(match(corner, whole, model=matcher))
+
+
+def test_ten_pieces_and_loose_vertices(small: ModuleType, matcher: Matcher) -> None:
+    whole = small.lopsided(1500)
+    labels = np.floor(
+        5 * (whole.vertices[:, 1] - whole.vertices[:, 1].min() + 1e-9) / np.ptp(whole.vertices[:, 1])
+    ).astype(int)
+    labels = 2 * labels + (whole.vertices[:, 0] > 0)
+    inside = whole.faces[(labels[whole.faces] == labels[whole.faces][:, :1]).all(axis=1)]
+    pieces = Mesh(np.concatenate([whole.vertices, [[0, 0, 3.0]]]), inside)
+    found = match(pieces, whole, model=matcher)
+    check(found)
+    assert not found.matched[-1]
+    assert any("pieces; distances between them are not known" in text for text in found.notes)
+
+
+def test_a_whole_with_holes_and_a_speck(cut: Cut, matcher: Matcher) -> None:
+    speck = sphere(30).scaled(0.01)
+    whole = Mesh(
+        np.concatenate([cut.part.vertices, speck.vertices + 5]),
+        np.concatenate([cut.part.faces, speck.faces + cut.part.n_vertices]),
+    )
+    found = match(cut.part, whole, model=matcher)
+    check(found)
+    assert found.vertex_map.max() < cut.part.n_vertices
+    assert any("the whole has 1 hole of its own" in text for text in found.notes)
+
+
+def test_a_file_that_needs_repair(cut: Cut, matcher: Matcher, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.off"
+    rows = [" ".join(map(str, row)) for row in cut.part.vertices.tolist()]
+    rows[4] = "nan 0 0"
+    faces = [f"3 {a} {b} {c}" for a, b, c in cut.part.faces.tolist()]
+    broken.write_text("\n".join([f"OFF {len(rows)} {len(faces)} 0", *rows, *faces]))
+    found = match(broken, cut.whole, model=matcher)
+    check(found)
+    assert any("could not be read as it is" in text and "not finite" in text for text in found.notes)
+    assert any("vertices are numbered as after the repair" in text for text in found.notes)
+    with pytest.raises(ValueError, match=r"vertex 4 .* not finite"):
+        match(broken, cut.whole, model=matcher, repair=False)
+
+
+def test_repair_where_it_is_asked_for(cut: Cut, matcher: Matcher) -> None:
+    fine = match(cut.part, cut.whole, model=matcher, repair=True)
+    assert fine.part is cut.part
+    loose = Mesh(np.concatenate([cut.part.vertices, [[0, 0, 5.0]]]), cut.part.faces)
+    mended = match(loose, cut.whole, model=matcher, repair=True)
+    assert mended.part.n_vertices == cut.part.n_vertices
+    assert any(
+        "repaired: 1 unreferenced vertex dropped; vertices are numbered as after" in text for text in mended.notes
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "the file is empty"),
+        ("OFF 0 0 0\n", "has no vertices"),
+        ("OFF 3 0 0\n0 0 0\n1 0 0\n0 1 0\n", "has no faces"),
+        ("OFF 3 1 0\n0 0 0\nnan 0 0\n0 1 0\n3 0 1 2\n", "not finite"),
+        ("OFF 3 1 0\n0 0 0\n1 0 0\n2 0 0\n3 0 1 2\n", "all its faces have area 0"),
+        ("hello", "neither|can't|expected|OFF"),
+    ],
+)
+def test_files_that_are_no_surfaces(cut: Cut, matcher: Matcher, tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "scan.off"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=said):
+        match(path, cut.whole, model=matcher)
+    with pytest.raises(ValueError, match=said):
+        match(cut.part, path, model=matcher)
+
+
+def test_choices_that_are_none(cut: Cut, matcher: Matcher) -> None:
+    with pytest.raises(ValueError, match="refine=-1 must be at least 0"):
+        match(cut.part, cut.whole, model=matcher, refine=-1)
+    with pytest.raises(ValueError, match="max_vertices=5 must be at least 100"):
+        match(cut.part, cut.whole, model=matcher, max_vertices=5)
+    with pytest.raises(ValueError, match="headings=0 must be at least 1"):
+        match(cut.part, cut.whole, model=matcher, headings=0)
+    with pytest.raises(ValueError, match="up='sky' must be an axis"):
+        match(cut.part, cut.whole, model=matcher, up="sky")
+    with pytest.raises(ValueError, match="read_out must be one of 'features', 'spectral', 'zoomout', got 'tea leaves'"):
+        match.__wrapped__(cut.part, cut.whole, model=matcher, read_out="tea leaves")
