@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import numpy as np
@@ -148,3 +149,11 @@ def test_published_shapes(data_root: Path) -> None:
         mapped = np.linalg.norm(true[pair.part.edges[:, 0]] - true[pair.part.edges[:, 1]], axis=1)
         assert mapped.max() < 2 * pair.part.edge_lengths.max()
         assert mapped.sum() == pytest.approx(pair.part.edge_lengths.sum(), rel=0.1)
+
+
+def test_parts_where_their_files_have_them(flat: Path) -> None:
+    pair = Shrec16(flat, "cuts", centre="whole").test_pairs()[0]
+    assert pair.ground_truth is not None
+    np.testing.assert_allclose(pair.part.vertices, pair.ground_truth.points(pair.whole.vertices), atol=1e-9)
+    with pytest.raises(ValueError, match="centre must be 'own' or 'whole', got 'here'"):
+        inspect.unwrap(Shrec16.__init__)(object.__new__(Shrec16), flat, "cuts", centre="here")

@@ -45,12 +45,19 @@ class Shrec16:
     ----------
     root : folder that holds null/ and cuts/ or holes/; or a folder whose shrec16/ does
     damage : "cuts" or "holes"
+    centre : "own", each part on its own vertex mean; "whole", where its file has it: the files of a class have one origin,
+        so that a part then tells by its place, though in another pose, where on the whole it was
     """
 
     root: Path
     damage: Damage
+    centre: Literal["own", "whole"]
 
-    def __init__(self, root: str | os.PathLike[str], damage: Damage) -> None:
+    def __init__(
+        self, root: str | os.PathLike[str], damage: Damage, *, centre: Literal["own", "whole"] = "own"
+    ) -> None:
+        if centre not in ("own", "whole"):
+            raise ValueError(f"centre must be 'own' or 'whole', got {centre!r}")
         if damage not in _SPLIT:
             raise ValueError(f"damage must be 'cuts' or 'holes', got {damage!r}")
         folder = Path(root)
@@ -58,6 +65,7 @@ class Shrec16:
             folder = folder / "shrec16"
         object.__setattr__(self, "root", folder)
         object.__setattr__(self, "damage", damage)
+        object.__setattr__(self, "centre", centre)
         missing = [name for name in ("null", damage) if not (folder / name).is_dir()]
         if missing:
             raise FileNotFoundError(f"{root} has no {', no '.join(missing)}: {SOURCES}")
@@ -114,7 +122,8 @@ class Shrec16:
         def part(kind: str, number: int) -> Mesh:
             mesh = read_mesh(self._part_file(kind, number), name=f"{self.damage} {kind} {number}")
             factor = unit_whole(kind)[1]
-            return Mesh((mesh.vertices - mesh.vertices.mean(axis=0)) * factor, mesh.faces, name=mesh.name)
+            middle = (mesh if self.centre == "own" else read_whole(kind).mesh).vertices.mean(axis=0)
+            return Mesh((mesh.vertices - middle) * factor, mesh.faces, name=mesh.name)
 
         def load(key: tuple[str, int], kind: str) -> Pair:
             source, (whole, factor) = read_whole(kind), unit_whole(kind)
