@@ -47,7 +47,8 @@ def test_numbers_are_those_of_the_library(tmp_path: Path, capsys: pytest.Capture
     from partwhole.embedding.agreement import procrustes_error
 
     told = run_json(capsys, *SMALL, "--output", tmp_path)
-    assert (told["samples"], told["seeds"], told["neighbors"]) == (500, 1, 10)
+    assert (told["samples"], told["seeds"], told["neighbors"]) == (500, [0], 10)
+    assert told["falloff"] is None
     pca, whcie = told["maps"]
     assert (pca["method"], whcie["method"]) == ("pca", "whcie")
     roll = swiss_roll(500, variant="hole", seed=0)

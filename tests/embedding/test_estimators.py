@@ -18,6 +18,7 @@ ESTIMATORS = [
     WHCIE(n_neighbors=5),
     TCIE(n_neighbors=5),
     WHCIE(n_neighbors=5, soft=True),
+    WHCIE(n_neighbors=5, falloff=0),
     WHCIE(metric="precomputed", boundary=()),
     TCIE(metric="precomputed", boundary=()),
 ]
@@ -105,8 +106,8 @@ def test_attributes_fit_together(roll, fitted) -> None:
     w, d = fitted.weights_[i, j], fitted.dist_matrix_[i, j]
     assert fitted.stress_ == pytest.approx((w * (apart - d) ** 2).sum(), rel=1e-6)
     assert fitted.normalised_stress_ == pytest.approx(np.sqrt(fitted.stress_ / (w * d**2).sum()), rel=1e-6)
-    assert fitted.weights_.dtype == bool
-    assert fitted.weights_[fitted.dist_matrix_ <= fitted.small_distance_].all()
+    assert fitted.weights_.dtype == np.float32
+    assert (fitted.weights_[fitted.dist_matrix_ <= fitted.small_distance_] == 1).all()
     assert fitted.n_iter_ > 1
     assert fitted.boundary_score_.shape == (n,)
     assert (fitted.boundary_score_[fitted.boundary_] > 0.1).all()
@@ -114,8 +115,35 @@ def test_attributes_fit_together(roll, fitted) -> None:
 
 def test_every_pair_of_tcie_is_one_of_whcie(roll, fitted) -> None:
     tcie = TCIE(n_neighbors=10).fit(roll.points)
-    assert (fitted.weights_ | ~tcie.weights_).all()
-    assert tcie.weights_.sum() < fitted.weights_.sum()
+    trusted = tcie.weights_ > 0
+    np.testing.assert_array_equal(fitted.weights_[trusted], tcie.weights_[trusted])
+    assert trusted.sum() < (fitted.weights_ > 0).sum()
+
+
+def test_far_pairs_count_less_unless_all_are_to_count_alike(roll, fitted) -> None:
+    alike = WHCIE(n_neighbors=10, falloff=0).fit(roll.points)
+    assert alike.weights_.dtype == bool
+    np.testing.assert_array_equal(alike.weights_, fitted.weights_ > 0)
+    d, s = alike.dist_matrix_[alike.weights_], alike.small_distance_
+    np.testing.assert_allclose(fitted.weights_[alike.weights_], (s / np.maximum(d, s)) ** fitted.falloff_, rtol=1e-5)
+    assert procrustes_error(alike.embedding_, roll.flat) < 0.05
+    np.testing.assert_array_equal(alike.transform(roll.points[:5]), alike.embedding_[:5])
+
+
+def test_weights_fall_where_distances_are_the_less_exact_the_longer(roll, fitted) -> None:
+    part = cut_balls(plane(200, width=2.0), [100], 0.25).part
+    assert fitted.falloff_ == TCIE(n_neighbors=10).fit(roll.points).falloff_ == 5
+    assert WHCIE(mesh_distances="dijkstra").fit(part).falloff_ == 5
+    assert WHCIE().fit(part).falloff_ == 0
+    assert WHCIE(metric="precomputed", boundary=[]).fit(SQUARE).falloff_ == 0
+
+
+def test_weights_fall_from_the_neighbour_spacing_on_where_no_distance_is_small(roll) -> None:
+    found = WHCIE(n_neighbors=10, small_radius=0).fit(roll.points)
+    assert found.small_distance_ == 0
+    beyond = found.weights_[(found.weights_ > 0) & (found.weights_ < 1)]
+    assert len(beyond)
+    assert (found.weights_ == 1).sum() > len(roll.points)
 
 
 def test_a_boundary_can_be_given(roll, fitted) -> None:
@@ -135,10 +163,10 @@ def test_precomputed_distances_give_the_same(roll, fitted) -> None:
     D = fitted.dist_matrix_
     for cls in (WHCIE, TCIE):
         of_points = cls(n_neighbors=10).fit(roll.points)
-        given = cls(n_neighbors=10, metric="precomputed", boundary=of_points.boundary_)
+        given = cls(n_neighbors=10, metric="precomputed", boundary=of_points.boundary_, falloff=of_points.falloff_)
         found = given.fit_transform(D, points=roll.points)
         np.testing.assert_array_equal(found, of_points.embedding_)
-    without_points = TCIE(n_neighbors=10, metric="precomputed", boundary=fitted.boundary_).fit(D)
+    without_points = TCIE(n_neighbors=10, metric="precomputed", boundary=fitted.boundary_, falloff=5).fit(D)
     np.testing.assert_array_equal(without_points.embedding_, found)
 
 
@@ -157,10 +185,13 @@ def test_small_distances(roll, fitted) -> None:
 
 
 def test_soft_weights_fall_off(roll, fitted) -> None:
-    soft = WHCIE(n_neighbors=10, soft=True).fit(roll.points)
+    soft = WHCIE(n_neighbors=10, soft=True, falloff=0).fit(roll.points)
     assert soft.weights_.dtype == np.float32
-    assert (soft.weights_[fitted.weights_] > 0.9999).all()
+    assert (soft.weights_[fitted.weights_ > 0] > 0.9999).all()
     assert 0 < soft.weights_.min() < 0.9
+    both = WHCIE(n_neighbors=10, soft=True).fit(roll.points)
+    assert (both.weights_ <= soft.weights_).all()
+    assert (both.weights_ >= fitted.weights_ * 0.9999).all()
 
 
 def test_turning_and_order_do_not_matter(roll, fitted) -> None:
@@ -194,7 +225,7 @@ def test_new_points_come_where_they_belong(cls) -> None:
 
 def test_new_points_by_their_distances(roll, fitted) -> None:
     new = roll.points[:20] + 0.1
-    given = WHCIE(n_neighbors=10, metric="precomputed", boundary=fitted.boundary_)
+    given = WHCIE(n_neighbors=10, metric="precomputed", boundary=fitted.boundary_, falloff=fitted.falloff_)
     given.fit(fitted.dist_matrix_, points=roll.points)
     D, _ = fitted._new_distances(new)
     np.testing.assert_allclose(given.transform(D), fitted.transform(new), atol=1e-6)
@@ -215,7 +246,7 @@ def test_meshes() -> None:
 def test_a_piece_of_a_sphere_has_more_guaranteed_pairs() -> None:
     part = cut_balls(sphere(400), [0, 200], 0.5).part
     one, more = WHCIE().fit(part), WHCIE(whole_genus=0).fit(part)
-    assert (more.weights_ | ~one.weights_).all()
+    assert ((more.weights_ > 0) | (one.weights_ == 0)).all()
     np.testing.assert_array_equal(more.weights_, more.weights_.T)
 
 
@@ -297,6 +328,10 @@ SQUARE = np.array([[0, 1, 2, 1], [1, 0, 1, 2], [2, 1, 0, 1], [1, 2, 1, 0.0]])
         ({"boundary": [True]}, np.eye(20), "mask of 20 points"),
         ({"small_radius": -1}, np.eye(20), "small_radius must be finite"),
         ({"small_distance": np.nan}, np.eye(20), "small_distance must be finite"),
+        ({"falloff": -1}, np.eye(20), "falloff must be"),
+        ({"falloff": np.inf}, np.eye(20), "falloff must be"),
+        ({"falloff": "steep"}, np.eye(20), "falloff must be"),
+        ({"falloff": None}, np.eye(20), "falloff must be"),
         ({"init": "spectral"}, np.eye(20), 'init must be "classical"'),
         ({"longest_step": 0}, np.eye(20), "longest_step must be at least 1"),
         ({"whole_genus": 0}, np.eye(20), "speaks of boundary loops"),

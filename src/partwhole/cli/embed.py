@@ -13,7 +13,7 @@ from jaxtyping import Float
 from partwhole.cli.memory import free_memory
 from partwhole.cli.options import JsonOption, OutputOption, QuietOption, SeedOption
 from partwhole.cli.point_files import TEXT, read_boundary, read_points
-from partwhole.cli.reproduce_swiss_roll import MapMethod
+from partwhole.cli.reproduce_swiss_roll import FalloffOption, MapMethod
 from partwhole.cli.voice import Voice, output_folder, to_json, write_text
 from partwhole.mesh import Mesh
 from partwhole.store.atomic import atomic_write
@@ -44,6 +44,7 @@ def embed(
             "numbers, counted from 0, or a mask.",
         ),
     ] = "auto",
+    falloff: FalloffOption = None,
     repair: Annotated[
         bool, typer.Option("--repair", help="Mend defects of a mesh first, and say what was done.")
     ] = False,
@@ -69,7 +70,8 @@ def embed(
     rim: Any = boundary if boundary == "auto" else []
     if boundary not in ("auto", "none"):
         rim = read_boundary(Path(boundary), len(points))
-    sample = Sample(given, boundary=rim, n_neighbors=neighbors, n_components=components, seed=seed)
+    power: float | Literal["auto"] = "auto" if falloff is None else falloff
+    sample = Sample(given, boundary=rim, n_neighbors=neighbors, n_components=components, seed=seed, falloff=power)
     trusted = method in ("whcie", "tcie")
     if not (trusted or boundary == "auto"):
         voice.note(f"--boundary plays no part in {named(method).label}")
@@ -99,6 +101,7 @@ def embed(
         "neighbors": neighbors,
         "seed": seed,
         "seconds": time.perf_counter() - start,
+        **({"falloff": sample.chosen_falloff} if trusted else {}),
         **(_trust(sample, method, outcome.embedding) if trusted else {}),
         "notes": voice.notes,
         "files": files,

@@ -36,6 +36,15 @@ MapMethod = Literal[
     "whcie",
 ]
 
+FalloffOption = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        help="Power by which the weight of TCIE's and WHCIE's pairs falls with distance; 0: all alike, as in the paper.  "
+        "[default: 5; 0 for a mesh]",
+    ),
+]
+
 HEAD = ("method", "similarity", "affine", "stress", "guaranteed", "seconds", "runs")
 LEGEND = (
     "similarity, affine: root mean square distance from the true flat coordinates after the best such fit, relative to "
@@ -78,6 +87,8 @@ def swiss_roll(
         int | None,
         typer.Option(min=6, help="Neighbours, of every method that has them.  [default: 15; 10 with --quick]"),
     ] = None,
+    falloff: FalloffOption = None,
+    first_seed: Annotated[int, typer.Option(min=0, help="Of the first sample; the others follow.")] = 0,
     quick: Annotated[bool, typer.Option("--quick", help="A small run of some seconds.")] = False,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for the results; a run that was interrupted goes on there.")
@@ -99,14 +110,15 @@ def swiss_roll(
     k = neighbors or (10 if quick else 15)
     if not all(0 <= sigma < math.inf for sigma in noises):
         raise ValueError(f"--noise must be finite and at least 0, got {', '.join(f'{sigma:g}' for sigma in noises)}")
-    rolls = [Roll(kind, sigma, seed, n, k) for seed in range(n_seeds) for kind in shapes for sigma in noises]
+    all_seeds = range(first_seed, first_seed + n_seeds)
+    rolls = [Roll(kind, sigma, seed, n, k, falloff) for seed in all_seeds for kind in shapes for sigma in noises]
     folder = output_folder(output)
     stored = StoredResults(folder)
     reused = sum(stored.get(roll, name) is not None for roll in rolls for name in methods)
     if reused:
         voice.note(f"{reused} of {len(rolls) * len(methods)} maps were made before and are taken from {stored.path}")
     with voice.progress("maps") as progress:
-        results = run_all(rolls, methods, stored, keep_maps_of=0, progress=progress)
+        results = run_all(rolls, methods, stored, keep_maps_of=first_seed, progress=progress)
 
     for line in _failures(results):
         voice.note(line)
@@ -125,11 +137,12 @@ def swiss_roll(
     for sigma in noises:
         name = f"grid-noise-{sigma:g}"
         files[name] = folder / f"{name}.png"
-        _draw(files[name], shapes, sigma, methods, [r for r in rolls if r.seed == 0], stored)
+        _draw(files[name], shapes, sigma, methods, [r for r in rolls if r.seed == first_seed], stored)
     summary = {
         "samples": n,
-        "seeds": n_seeds,
+        "seeds": list(all_seeds),
         "neighbors": k,
+        "falloff": falloff,
         "maps": [_plain(name, kind, sigma, results) for kind in shapes for sigma in noises for name in methods],
         "notes": voice.notes,
         "files": files,

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -27,6 +27,7 @@ class Roll:
     seed: int
     samples: int
     neighbors: int
+    falloff: float | None
 
     def make(self) -> SwissRoll:
         return swiss_roll(self.samples, variant=self.shape, noise=self.noise, seed=self.seed)
@@ -114,7 +115,8 @@ class _Prepared:
         from partwhole.embedding.comparison import Sample
 
         self.roll, self.made = roll, roll.make()
-        self.sample = Sample(self.made.points, n_neighbors=roll.neighbors, seed=roll.seed)
+        falloff: float | Literal["auto"] = "auto" if roll.falloff is None else roll.falloff
+        self.sample = Sample(self.made.points, n_neighbors=roll.neighbors, seed=roll.seed, falloff=falloff)
 
     def run(self, name: str) -> tuple[Result, Float[np.ndarray, "n k"] | None]:
         from partwhole.embedding.comparison import judge, named, run_method
@@ -131,5 +133,5 @@ def _key(roll: Roll, method: str) -> str:
     """A hash of all that a result depends on."""
     import sklearn
 
-    knobs: list[Any] = ["swiss roll 1", __version__, sklearn.__version__, asdict(roll), method]
+    knobs: list[Any] = ["swiss roll 2", __version__, sklearn.__version__, asdict(roll), method]
     return hashlib.sha256(json.dumps(knobs).encode()).hexdigest()[:24]

@@ -11,20 +11,21 @@ from partwhole.embedding.trusted import TrustedEmbedding
 
 
 class WHCIE(TrustedEmbedding):
-    """Wormhole-criterion isometric embedding: minimise Σ w_ij (‖x_i − x_j‖ − d_ij)², w_ij = [d_ij ≤ K_ij or small].
+    """Wormhole-criterion isometric embedding: minimise Σ w_ij (‖x_i − x_j‖ − d_ij)², w = [d ≤ K] (s / d)^p.
 
     d are distances along a surface with missing pieces; K is the threshold of the wormhole criterion (Bracha, Dagès,
     Kimmel 2024), min over boundary points b₁, b₂ of d(i, b₁) + |b₁ − b₂| + d(b₂, j). Only distances that what is missing
-    can't have changed take part, so a hole or a cut doesn't bend the map, as it does with Isomap.
+    can't have changed take part, so a hole or a cut doesn't bend the map, as it does with Isomap. Up to a small distance
+    s every pair has weight 1; from there on weights fall by the power p, unless it is 0.
 
     Parameters
     ----------
     n_components : dimensions of the map
     n_neighbors : size of a neighbourhood: the distance to the neighbour of this number is the unit of `small_radius`, and
         new points step onto the surface at one of so many
-    path_neighbors : neighbours that the next step of a path may lead to; default twice `n_neighbors`, and up to four times
-        where a path of such steps confirms a longer one. Longer steps make paths straighter, and with that distances
-        more accurate: a path that zigzags more at the rim than inside bends the map
+    path_neighbors : neighbours that the next step of a path may lead to; default `n_neighbors`, and up to four times as
+        many where a path of shorter steps confirms a longer one. Longer steps make paths straighter, and with that
+        distances more accurate: a path that zigzags more at the rim than inside bends the map
     longest_step, steepest_step : which steps are dropped, and how the others are measured along a bent surface, see
         `partwhole.embedding.neighbour_graph`. `path_neighbors=n_neighbors` and None for both gives the graph of Isomap
     metric : "euclidean" for points and meshes; "precomputed" if X holds distances along a surface
@@ -36,6 +37,9 @@ class WHCIE(TrustedEmbedding):
     small_radius : pairs nearer than this many neighbour spacings count whatever the criterion says, so that points on
         the boundary keep their neighbours
     small_distance : the same as an absolute distance, in place of `small_radius`; 3 on the Swiss roll in the paper
+    falloff : p of the weights (s / d)^p of guaranteed pairs whose distance d is larger than the small one, s; 0 weighs
+        all alike, as the paper does. "auto" is 5 for points and for a mesh with mesh_distances="dijkstra", since paths
+        from point to point are the less exact the longer, and 0 for other meshes and precomputed distances
     soft : weigh a pair that is not guaranteed by min(K/D, 1) in place of 0
     mesh_distances : method of `geodesic_distances` where X is a mesh
     init : "classical", classical scaling of all distances; "random"; or an array of places to start from
@@ -48,11 +52,12 @@ class WHCIE(TrustedEmbedding):
     stress_ : Σ w (‖x_i − x_j‖ − d_ij)² over pairs i < j
     normalised_stress_ : √(stress / Σ w d²)
     n_iter_ : number of steps of the solver
-    weights_ : (n_samples, n_samples) w, a mask unless `soft`
+    weights_ : (n_samples, n_samples) w; a mask if `falloff_` is 0 and not `soft`, else in single precision
     boundary_ : numbers of the boundary points
     boundary_score_ : the score of each point where the boundary was detected, else None
     dist_matrix_ : distances along the surface, in single precision unless they were given
     small_distance_ : distances up to this one count whatever the criterion says
+    falloff_ : the number that was used
     n_features_in_ : number of columns of X; 3 for a mesh
 
     Warns
@@ -93,6 +98,7 @@ class WHCIE(TrustedEmbedding):
         whole_genus: Any = None,
         small_radius: Any = 1.2,
         small_distance: Any = None,
+        falloff: Any = "auto",
         soft: Any = False,
         mesh_distances: Any = "fast_marching",
         init: Any = "classical",
@@ -110,6 +116,7 @@ class WHCIE(TrustedEmbedding):
         self.whole_genus = whole_genus
         self.small_radius = small_radius
         self.small_distance = small_distance
+        self.falloff = falloff
         self.soft = soft
         self.mesh_distances = mesh_distances
         self.init = init
@@ -129,19 +136,20 @@ class WHCIE(TrustedEmbedding):
 
 
 class TCIE(TrustedEmbedding):
-    """Topologically constrained isometric embedding: minimise Σ w_ij (‖x_i − x_j‖ − d_ij)², w_ij = [d_ij ≤ K_ij or small].
+    """Topologically constrained isometric embedding: minimise Σ w_ij (‖x_i − x_j‖ − d_ij)², w = [d ≤ K] (s / d)^p.
 
     d are distances along a surface with missing pieces; K is the threshold of the boundary criterion (Rosman, Bronstein,
-    Bronstein, Kimmel 2008), d(i, B) + d(j, B). It trusts fewer pairs than `WHCIE`, and needs no straight lines.
+    Bronstein, Kimmel 2008), d(i, B) + d(j, B). It trusts fewer pairs than `WHCIE`, and needs no straight lines. Weights
+    are 1 up to a small distance s and fall from there on, as for `WHCIE`.
 
     Parameters
     ----------
     n_components : dimensions of the map
     n_neighbors : size of a neighbourhood: the distance to the neighbour of this number is the unit of `small_radius`, and
         new points step onto the surface at one of so many
-    path_neighbors : neighbours that the next step of a path may lead to; default twice `n_neighbors`, and up to four times
-        where a path of such steps confirms a longer one. Longer steps make paths straighter, and with that distances
-        more accurate: a path that zigzags more at the rim than inside bends the map
+    path_neighbors : neighbours that the next step of a path may lead to; default `n_neighbors`, and up to four times as
+        many where a path of shorter steps confirms a longer one. Longer steps make paths straighter, and with that
+        distances more accurate: a path that zigzags more at the rim than inside bends the map
     longest_step, steepest_step : which steps are dropped, and how the others are measured along a bent surface, see
         `partwhole.embedding.neighbour_graph`. `path_neighbors=n_neighbors` and None for both gives the graph of Isomap
     metric : "euclidean" for points and meshes; "precomputed" if X holds distances along a surface
@@ -151,6 +159,9 @@ class TCIE(TrustedEmbedding):
     small_radius : pairs nearer than this many neighbour spacings count whatever the criterion says, so that points on
         the boundary keep their neighbours
     small_distance : the same as an absolute distance, in place of `small_radius`; 3 on the Swiss roll in the paper
+    falloff : p of the weights (s / d)^p of guaranteed pairs whose distance d is larger than the small one, s; 0 weighs
+        all alike, as the paper does. "auto" is 5 for points and for a mesh with mesh_distances="dijkstra", since paths
+        from point to point are the less exact the longer, and 0 for other meshes and precomputed distances
     soft : weigh a pair that is not guaranteed by min(K/D, 1) in place of 0
     mesh_distances : method of `geodesic_distances` where X is a mesh
     init : "classical", classical scaling of all distances; "random"; or an array of places to start from
@@ -163,11 +174,12 @@ class TCIE(TrustedEmbedding):
     stress_ : Σ w (‖x_i − x_j‖ − d_ij)² over pairs i < j
     normalised_stress_ : √(stress / Σ w d²)
     n_iter_ : number of steps of the solver
-    weights_ : (n_samples, n_samples) w, a mask unless `soft`
+    weights_ : (n_samples, n_samples) w; a mask if `falloff_` is 0 and not `soft`, else in single precision
     boundary_ : numbers of the boundary points
     boundary_score_ : the score of each point where the boundary was detected, else None
     dist_matrix_ : distances along the surface, in single precision unless they were given
     small_distance_ : distances up to this one count whatever the criterion says
+    falloff_ : the number that was used
     n_features_in_ : number of columns of X; 3 for a mesh
 
     Warns
@@ -192,6 +204,7 @@ class TCIE(TrustedEmbedding):
         boundary: Any = "auto",
         small_radius: Any = 1.2,
         small_distance: Any = None,
+        falloff: Any = "auto",
         soft: Any = False,
         mesh_distances: Any = "fast_marching",
         init: Any = "classical",
@@ -208,6 +221,7 @@ class TCIE(TrustedEmbedding):
         self.boundary = boundary
         self.small_radius = small_radius
         self.small_distance = small_distance
+        self.falloff = falloff
         self.soft = soft
         self.mesh_distances = mesh_distances
         self.init = init

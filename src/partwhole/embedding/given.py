@@ -20,19 +20,24 @@ from partwhole.mesh import Mesh
 # criterion is given more points than are likely to be on the boundary.
 CAUTIOUS = 0.1
 
-# Short and long steps lead to so many times `n_neighbors` nearest points.
-_SHORT, _LONG = 2, 4
+# Longer steps lead to so many times `n_neighbors` nearest points, where a path of shorter ones is at most so many times
+# as long. Paths of the shortest steps zigzag most; on a sparse sample a narrower limit would refuse steps that are right.
+_LONGER = ((2, 3.0), (4, 2.0))
 
 
 @dataclass(frozen=True, eq=False)
 class GivenSurface:
-    """Distances along a surface, the numbers of its boundary points, and where its points lie in space, if known."""
+    """Distances along a surface, the numbers of its boundary points, and where its points lie in space, if known.
+
+    `along_graph` says that distances are lengths of paths from point to point, which are the less exact the longer.
+    """
 
     distances: Float[np.ndarray, "n n"]
     boundary: Int[np.ndarray, "b"]
     points: Float[np.ndarray, "n d"] | None
     boundary_score: Float[np.ndarray, "n"] | None = None
     mesh: Mesh | None = None
+    along_graph: bool = False
 
 
 def surface_given(estimator: Any, X: Any, points: Any) -> GivenSurface:
@@ -61,11 +66,12 @@ def _from_points(estimator: Any, X: np.ndarray) -> GivenSurface:
         boundary, score = found.indices, found.score
     else:
         boundary = _boundary_given(estimator.boundary, n)
-    return GivenSurface(graph_distances(graph), boundary, points, score)
+    return GivenSurface(graph_distances(graph), boundary, points, score, along_graph=True)
 
 
 def _path_graph(estimator: Any, points: Float[np.ndarray, "n d"]) -> Any:
-    """Steps that paths are made of: short ones, and by default longer ones too where a path of short ones confirms them."""
+    """Steps that paths are made of: those to `n_neighbors`, and by default longer ones where a path of shorter ones
+    confirms them."""
 
     def steps(n_neighbors: int) -> Any:
         return neighbour_graph(
@@ -78,7 +84,10 @@ def _path_graph(estimator: Any, points: Float[np.ndarray, "n d"]) -> Any:
 
     if estimator.path_neighbors is not None:
         return steps(estimator.path_neighbors)
-    return confirmed_steps(steps(_LONG * estimator.n_neighbors), steps(_SHORT * estimator.n_neighbors))
+    graph = steps(estimator.n_neighbors)
+    for times, detour in _LONGER:
+        graph = confirmed_steps(steps(times * estimator.n_neighbors), graph, detour=detour)
+    return graph
 
 
 def _from_mesh(estimator: Any, mesh: Mesh) -> GivenSurface:
@@ -89,7 +98,8 @@ def _from_mesh(estimator: Any, mesh: Mesh) -> GivenSurface:
         boundary = mesh.boundary_vertices
     else:
         boundary = _boundary_given(estimator.boundary, mesh.n_vertices)
-    return GivenSurface(np.asarray(D), boundary, mesh.vertices, mesh=mesh)
+    along_graph = estimator.mesh_distances == "dijkstra"
+    return GivenSurface(np.asarray(D), boundary, mesh.vertices, mesh=mesh, along_graph=along_graph)
 
 
 def _from_distances(estimator: Any, X: np.ndarray, points: Any) -> GivenSurface:

@@ -150,6 +150,7 @@ def _trusted(kind: str) -> Callable[[Sample], Any]:
             n_neighbors=sample.n_neighbors,
             metric="precomputed",
             boundary=sample.boundary_points,
+            falloff=sample.chosen_falloff,
         )
         return estimator.fit_transform(sample.distances, points=sample.points)
 

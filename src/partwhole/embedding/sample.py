@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from partwhole.embedding.given import GivenSurface, surface_given
+from partwhole.embedding.weights import chosen_falloff
 from partwhole.mesh import Mesh
 
 
@@ -26,6 +27,7 @@ class Sample:
     n_neighbors : of every method that has neighbours
     n_components : dimensions of the map
     seed : of methods with something random in them
+    falloff : of the weights of `WHCIE` and `TCIE`
     """
 
     data: Any
@@ -33,6 +35,7 @@ class Sample:
     n_neighbors: int = 15
     n_components: int = 2
     seed: int = 0
+    falloff: float | Literal["auto"] = "auto"
 
     @property
     def points(self) -> Float[np.ndarray, "n d"]:
@@ -46,6 +49,11 @@ class Sample:
     @property
     def boundary_points(self) -> Int[np.ndarray, "b"]:
         return self._measured[0].boundary
+
+    @property
+    def chosen_falloff(self) -> float:
+        """The falloff, as a number."""
+        return chosen_falloff(self.falloff, self._measured[0])
 
     @property
     def seconds(self) -> float:

@@ -20,6 +20,7 @@ from partwhole.embedding.point_clouds import neighbour_spacing
 from partwhole.embedding.result import EmbeddingWarning
 from partwhole.embedding.sklearn_versions import checked_data
 from partwhole.embedding.smacof import weighted_smacof
+from partwhole.embedding.weights import chosen_falloff, pair_weights, unit_distance
 from partwhole.mesh import Mesh
 
 # Points of a mesh step onto it at the corners of a face, as it were.
@@ -30,7 +31,7 @@ _BLOCK_ENTRIES = 1 << 24
 
 
 class TrustedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Minimise Σ w_ij (‖x_i − x_j‖ − d_ij)², with weights from the criterion that a subclass names."""
+    """Minimise Σ w_ij (‖x_i − x_j‖ − d_ij)², with weights from the criterion that a subclass names and from distance."""
 
     _kind: ClassVar[Literal["boundary", "wormhole"]]
 
@@ -39,6 +40,7 @@ class TrustedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     metric: Any
     small_radius: Any
     small_distance: Any
+    falloff: Any
     soft: Any
     init: Any
     max_iter: Any
@@ -68,11 +70,13 @@ class TrustedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         D = given.distances
         self.dist_matrix_, self.boundary_ = D, given.boundary
         self.boundary_score_ = given.boundary_score
+        self.falloff_ = chosen_falloff(self.falloff, given)
         self.small_distance_ = self._small_distance(D)
+        self._unit = unit_distance(D, small=self.small_distance_, n_neighbors=self.n_neighbors)
         guaranteed = criterion.soft_mask if self.soft else criterion.mask
         if criterion.kind == "same-loop":  # its products are rounded in another order for (j, i)
             guaranteed = np.maximum(guaranteed, guaranteed.T)
-        self.weights_ = _weights(guaranteed, D, self.small_distance_)
+        self.weights_ = self._weights(guaranteed, D)
         self._warn_if_only_local(criterion.mask, D)
         self._points, self._mesh = given.points, given.mesh
         del criterion, guaranteed  # their matrices are as large as D, and the solver needs room
@@ -113,9 +117,11 @@ class TrustedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _placed(self, X: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "m k"]:
         D, entry = self._new_distances(X)
         guaranteed = self._new_guarantees(D)
-        weights = _weights(guaranteed, D, self.small_distance_).astype(np.float64)
+        weights = self._weights(guaranteed, D).astype(np.float64)
         # a point keeps its nearest neighbour, however far that is
-        weights[np.arange(len(D)), entry] = np.maximum(weights[np.arange(len(D)), entry], 1e-6)
+        largest = weights.max(axis=1)
+        at_entry = np.maximum(weights[np.arange(len(D)), entry], 1e-6 * np.where(largest > 0, largest, 1))
+        weights[np.arange(len(D)), entry] = at_entry
         return place(np.where(weights > 0, D, D.max(initial=1.0, where=np.isfinite(D))), weights, self.embedding_)
 
     def _new_distances(self, X: Float[np.ndarray, "m d"]) -> tuple[Float[np.ndarray, "m n"], Int[np.ndarray, "m"]]:
@@ -154,6 +160,9 @@ class TrustedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             raise ValueError(f"small_radius must be finite and at least 0, got {self.small_radius}")
         return self.small_radius * neighbour_spacing(D, n_neighbors=self.n_neighbors)
 
+    def _weights(self, guaranteed: np.ndarray, D: Float[np.ndarray, "m n"]) -> np.ndarray:
+        return pair_weights(guaranteed, D, small=self.small_distance_, unit=self._unit, falloff=self.falloff_)
+
     def _warn_if_only_local(self, mask: Bool[np.ndarray, "n n"], distances: Float[np.ndarray, "n n"]) -> None:
         largest = distances.max(initial=0.0, where=np.isfinite(distances))
         if largest <= self.small_distance_ or np.any(mask & (distances > self.small_distance_)):
@@ -191,9 +200,3 @@ class TrustedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def _more_tags(self) -> dict[str, Any]:  # before scikit-learn 1.6
         return {"pairwise": self._precomputed, "requires_positive_X": self._precomputed}
-
-
-def _weights(guaranteed: np.ndarray, distances: Float[np.ndarray, "m n"], small: float) -> np.ndarray:
-    """What is guaranteed, and 1 where the distance is small."""
-    near = distances <= small
-    return np.where(near, guaranteed.dtype.type(1), guaranteed) if guaranteed.dtype != bool else guaranteed | near

@@ -1,0 +1,69 @@
+"""How much each pair counts: by what a criterion guarantees, and by its distance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from partwhole.embedding.given import GivenSurface
+from partwhole.embedding.pairs import row_blocks
+from partwhole.embedding.point_clouds import neighbour_spacing
+
+# On a surface about as many pairs as d have a distance near d, and a relative error of theirs adds w d² to the stress.
+# With w = d⁻⁴ every octave of distances would count alike; with one power more, far pairs hold the map together and near
+# ones, which are the most exact along a graph, shape it. Chosen between 0 and 6 on Swiss rolls, see docs/lab-notebook.md.
+FALLOFF = 5.0
+
+# What is far counts little, but pieces that far pairs alone connect must stay connected.
+_LEAST = 1e-9
+
+
+def pair_weights(
+    guaranteed: np.ndarray, distances: Float[np.ndarray, "m n"], *, small: float, unit: float, falloff: float
+) -> np.ndarray:
+    """w = g min(1, (unit / d)^falloff), or 1 where d ≤ small.
+
+    Parameters
+    ----------
+    guaranteed : g, a mask, or numbers from 0 to 1
+    distances : d; a pair without a way, at distance inf, has weight 0
+    small : distances up to this one count whatever is guaranteed
+    unit : from here on weights fall
+    falloff : 0 weighs all guaranteed pairs alike; weights are a mask then if `guaranteed` is one, and otherwise in
+        single precision
+
+    Examples
+    --------
+    >>> pair_weights(np.array([[True, True, False, False]]), np.array([[1.0, 4.0, 4.0, 1.0]]), small=1.0, unit=2.0, falloff=2)
+    array([[1.  , 0.25, 0.  , 1.  ]], dtype=float32)
+    """
+    near = distances <= small
+    if falloff == 0:
+        return np.where(near, guaranteed.dtype.type(1), guaranteed) if guaranteed.dtype != bool else guaranteed | near
+    weights = np.empty(distances.shape, np.float32)
+    for rows in row_blocks(len(distances)):
+        # the base is the same number for (i, j) and (j, i), so the weights are symmetric where distances are
+        fall = np.maximum((unit / np.maximum(distances[rows], unit)) ** falloff, _LEAST)
+        weights[rows] = fall * (guaranteed[rows] * np.isfinite(distances[rows]))
+        weights[rows][near[rows]] = 1
+    return weights
+
+
+def chosen_falloff(falloff: Any, given: GivenSurface) -> float:
+    """The number that was given; for "auto" `FALLOFF` where distances run along a graph, and otherwise 0."""
+    if isinstance(falloff, str) and falloff == "auto":
+        return FALLOFF if given.along_graph else 0.0
+    if not (isinstance(falloff, int | float | np.integer | np.floating) and 0 <= falloff < np.inf):
+        raise ValueError(
+            f'falloff must be "auto" or a finite number, at least 0, which weighs all pairs alike; got {falloff!r}'
+        )
+    return float(falloff)
+
+
+def unit_distance(distances: Float[np.ndarray, "n n"], *, small: float, n_neighbors: int) -> float:
+    """The small distance; if that is 0 the neighbour spacing; if most points coincide, the least distance that is not 0."""
+    unit = small or neighbour_spacing(distances, n_neighbors=n_neighbors)
+    unit = unit or float(distances.min(initial=np.inf, where=distances > 0))
+    return unit if np.isfinite(unit) else 1.0

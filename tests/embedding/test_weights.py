@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from partwhole.embedding.weights import pair_weights, unit_distance
+
+DISTANCES = np.array([[0.0, 1, 4, np.inf], [1, 0, 2, np.inf], [4, 2, 0, np.inf], [np.inf, np.inf, np.inf, 0]])
+NONE = np.zeros((4, 4), bool)
+
+
+def test_weights_by_hand() -> None:
+    mask = np.isfinite(DISTANCES)
+    mask[1, 2] = mask[2, 1] = False
+    found = pair_weights(mask, DISTANCES, small=1.0, unit=2.0, falloff=3)
+    np.testing.assert_array_equal(found, [[1, 1, 0.125, 0], [1, 1, 0, 0], [0.125, 0, 1, 0], [0, 0, 0, 1]])
+    np.testing.assert_array_equal(found, found.T)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_alike_they_are_a_mask_or_what_was_given(dtype) -> None:
+    D = DISTANCES.astype(dtype)
+    mask = pair_weights(NONE, D, small=1.0, unit=1.0, falloff=0)
+    assert mask.dtype == bool
+    np.testing.assert_array_equal(mask, D <= 1)
+    soft = np.full((4, 4), 0.5, dtype)
+    found = pair_weights(soft, D, small=1.0, unit=1.0, falloff=0)
+    np.testing.assert_array_equal(found, np.where(D <= 1, 1, 0.5))
+
+
+def test_what_has_no_way_has_no_weight_even_if_it_seems_guaranteed() -> None:
+    found = pair_weights(~NONE, DISTANCES, small=0.0, unit=1.0, falloff=4)
+    np.testing.assert_array_equal(found[3], [0, 0, 0, 1])
+
+
+def test_no_weight_vanishes() -> None:
+    far = np.array([[0.0, 1e30], [1e30, 0.0]])
+    assert pair_weights(~NONE[:2, :2], far, small=0.0, unit=1.0, falloff=4)[0, 1] > 0
+
+
+def test_the_unit_is_the_small_distance_or_what_comes_nearest_to_it() -> None:
+    D = np.array([[0.0, 1, 3], [1, 0, 2], [3, 2, 0]])
+    assert unit_distance(D, small=0.7, n_neighbors=1) == 0.7
+    assert unit_distance(D, small=0.0, n_neighbors=1) == 1
+    coinciding = np.array([[0.0, 0, 3], [0, 0, 3], [3, 3, 0]])
+    assert unit_distance(coinciding, small=0.0, n_neighbors=1) == 3
+    assert unit_distance(np.zeros((3, 3)), small=0.0, n_neighbors=1) == 1
