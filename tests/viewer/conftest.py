@@ -74,8 +74,8 @@ def serve() -> Iterator[Callable[..., PageServer]]:
     """Serves a session until the test ends."""
     with ExitStack() as stack:
 
-        def start(session: Session, **knobs: int) -> PageServer:
-            server = stack.enter_context(PageServer(session, **knobs))
+        def start(session: Session) -> PageServer:
+            server = stack.enter_context(PageServer(session))
             thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
             thread.start()
             stack.callback(thread.join, 10)

@@ -251,13 +251,16 @@ def test_what_is_wrong_with_a_file_is_said(
     scene: Scene, tmp_path: Path, serve: Serve, browse: Browse, two_files: tuple[Path, Path]
 ) -> None:
     (tmp_path / "broken.off").write_text("OFF 3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 9\n")
-    page = browse(serve(Session(scene), largest_upload=200_000).address)
+    page = browse(serve(Session(scene, largest_upload=200_000)).address)
     page.drop(tmp_path / "broken.off")
     page.wait("document.getElementById('status').className === 'wrong'")
     assert "broken.off: face 0 (line 5) uses vertex 9" in page.text("#status")
     assert page.text("h1") == "scan → ball"  # what was there stays
     page.drop(*two_files, tmp_path / "broken.off")
     page.wait("document.getElementById('status').innerText.startsWith('3 files were dropped')")
+    (tmp_path / "large.off").write_bytes(b" " * 300_000)
+    page.drop(tmp_path / "large.off")
+    page.wait("document.getElementById('status').innerText.startsWith('large.off has 0.3 MiB; at most 0.2 MiB')")
     # the browser reports refusals in its console; the page has said them in words
     assert all("400" in complaint for complaint in page.complaints)
     page.complaints.clear()

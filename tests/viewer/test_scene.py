@@ -7,6 +7,7 @@ import pytest
 
 from partwhole.datasets import GroundTruth, sphere
 from partwhole.datasets.cutting import Cut
+from partwhole.mesh import Mesh
 from partwhole.viewer.packing import unpack
 from partwhole.viewer.scene import Scene, Shown
 
@@ -74,3 +75,15 @@ def test_what_does_not_belong_together_is_refused(scene: Scene, cut: Cut) -> Non
         replace(Scene.of(cut.part), truth=GroundTruth.of_map([0]))
     with pytest.raises(ValueError, match="vertex 90000 of the whole"):
         replace(scene, truth=GroundTruth.at_vertices([0], [90000]))
+
+
+def test_the_whole_is_first_seen_where_the_part_is_mapped_to(scene: Scene, cut: Cut) -> None:
+    assert scene.whole is not None
+    eye = scene.whole_camera.axes[2]
+    part_eye = scene.part.camera.axes[2]
+    # both are in the same place here, so the best view of the whole is about that of the part
+    assert eye @ part_eye > 0.8
+    turned = Mesh(cut.whole.vertices * [-1, -1, 1], cut.whole.faces)
+    other = Scene.of(cut.part, turned, cut.vertex_map)
+    assert other.whole_camera.axes[2] @ (part_eye * [-1, -1, 1]) > 0.8
+    assert Scene.of(cut.part, cut.whole).whole_camera == Shown.of(cut.whole).camera

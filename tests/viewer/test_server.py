@@ -22,7 +22,7 @@ Answer = tuple[int, http.client.HTTPMessage, bytes]
 
 @pytest.fixture
 def server(scene: Scene, serve: Callable[..., PageServer]) -> PageServer:
-    return serve(Session(scene, method="dijkstra"), largest_upload=100_000)
+    return serve(Session(scene, method="dijkstra", largest_upload=100_000))
 
 
 def ask(

@@ -50,7 +50,7 @@ def view(
     scene = None
     if paths:
         with voice.warnings_as_notes():
-            scene = read_scene(paths, truth=truth)
+            scene = read_scene(paths, truth=truth, tell=voice.say)
         for note in scene.notes:
             voice.note(note)
     elif truth is not None:
@@ -64,9 +64,12 @@ def view(
 
 def _weights(model: str) -> str | Path:
     """A name stays a name; the folder of a run stands for its weights."""
+    path = Path(model)
+    if not path.is_dir():
+        return path if path.exists() else model
     from partwhole.cli.models import model_file
 
-    return model_file(Path(model)) if Path(model).exists() else model
+    return model_file(path)
 
 
 def _exported(scene: Scene | None, path: Path, weights: str | Path | None, voice: Voice) -> None:

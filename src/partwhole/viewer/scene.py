@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,10 +14,10 @@ from partwhole.datasets.ground_truth import GroundTruth
 from partwhole.mesh import Mesh, decimate
 from partwhole.viewer.camera import Camera, picture_extent
 from partwhole.viewer.packing import pack
-from partwhole.viewer.viewpoint import automatic_camera, guess_up, winds_inwards
+from partwhole.viewer.viewpoint import automatic_camera, guess_up, outward_normals, winds_inwards
 
 # more vertices than these are no gain to the eye, and distances between them are no longer measured at once
-MOST_SHOWN = 30_000
+MOST_SHOWN = 20_000
 # above this many faces the search for a good view takes longer than the first look at the page should
 _MOST_LOOKED_AT = 30_000
 
@@ -165,6 +165,21 @@ class Scene:
         total = np.bincount(truth.part_vertices, of_rows, size)
         return np.divide(total, count, out=np.full(size, np.nan), where=count > 0)
 
+    @cached_property
+    def whole_camera(self) -> Camera:
+        """Shows that side of the whole to which the side of the part that is seen first is mapped."""
+        assert self.whole is not None
+        own = self.whole.camera
+        if self.vertex_map is None:
+            return own
+        eye = self.part.camera.axes[2]
+        seen = np.maximum(outward_normals(self.part.mesh) @ eye, 0) * self.part.mesh.vertex_areas
+        mapped = outward_normals(self.whole.mesh)[self.shown_map(self.vertex_map)]
+        cameras = [replace(own, azimuth=azimuth, elevation=12.0) for azimuth in np.arange(16) * 22.5]
+        # rounded, so that the choice is the same on every machine
+        scores = [round(float(seen @ np.maximum(mapped @ camera.axes[2], 0)), 6) for camera in cameras]
+        return cameras[int(np.argmax(scores))]
+
     def shown_map(self, vertex_map: Int[np.ndarray, "p"]) -> Int[np.ndarray, "k"]:
         """A map between the vertices that are drawn."""
         assert self.whole is not None
@@ -187,7 +202,7 @@ class Scene:
         arrays: dict[str, np.ndarray] = dict(measured or {})
         for name, surface in (("part", self.part), ("whole", self.whole)):
             if surface is not None:
-                meta[name] = _described(surface)
+                meta[name] = _described(surface, self.whole_camera if name == "whole" else surface.camera)
                 arrays |= {f"{name}_{key}": array for key, array in _drawn(surface).items()}
         maps = {"map": self.vertex_map, "before": self.vertex_map_before}
         for name, vertex_map in maps.items():
@@ -204,8 +219,8 @@ class Scene:
         return pack(meta, arrays)
 
 
-def _described(surface: Shown) -> dict[str, Any]:
-    mesh, camera = surface.mesh, surface.camera
+def _described(surface: Shown, camera: Camera) -> dict[str, Any]:
+    mesh = surface.mesh
     return {
         "name": surface.full.name,
         "vertices": surface.full.n_vertices,

@@ -15,7 +15,6 @@ from urllib.parse import parse_qs, urlsplit
 from partwhole.viewer.export import content_security_policy, page_html, report_bytes
 from partwhole.viewer.session import Session
 
-LARGEST_UPLOAD = 256 << 20  # bytes: a scan of several million faces
 _ADDRESS = "127.0.0.1"
 _BINARY = "application/octet-stream"
 _JSON = "application/json"
@@ -28,15 +27,13 @@ class PageServer(ThreadingHTTPServer):
     ----------
     session : what the page shows
     port : 0 for any that is free
-    largest_upload : bytes of a dropped file
     """
 
     daemon_threads = True
 
-    def __init__(self, session: Session, *, port: int = 0, largest_upload: int = LARGEST_UPLOAD) -> None:
+    def __init__(self, session: Session, *, port: int = 0) -> None:
         self.session = session
         self.token = secrets.token_urlsafe(24)
-        self.largest_upload = largest_upload
         super().__init__((_ADDRESS, port), _Handler)
 
     @property
@@ -117,8 +114,9 @@ class _Handler(BaseHTTPRequestHandler):
         length = self.headers.get("Content-Length", "")
         if not length.isdecimal():
             raise _Refused(411, "the size of the file is not said")
-        if int(length) > self.server.largest_upload:
-            limit = self.server.largest_upload / (1 << 20)
+        largest = self.server.session.largest_upload
+        if int(length) > largest:
+            limit = largest / (1 << 20)
             raise _Refused(413, f"the file has {int(length) / (1 << 20):.1f} MiB; at most {limit:g} are taken here")
         return self.rfile.read(int(length))
 

@@ -25,9 +25,10 @@ from partwhole.viewer.distortion import distortions
 from partwhole.viewer.matching import NoModel, matched
 from partwhole.viewer.packing import pack
 from partwhole.viewer.scene import Scene, middle_of
-from partwhole.viewer.trust_explorer import TrustExplorer, check_vertex, why_no_sphere
+from partwhole.viewer.trust_explorer import TrustExplorer, TrustRow, check_vertex, why_no_sphere
 
 _LONGEST_NAME = 80
+_LARGEST_UPLOAD = 256 << 20  # a scan of several million faces
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,11 @@ class Job:
     stage: str
     began: float
     state: str = "running"  # or "done", "failed"
+    took: float | None = None  # seconds, once it is done
 
     def to_json(self) -> dict[str, Any]:
-        return {"stage": self.stage, "state": self.state, "seconds": round(time.monotonic() - self.began, 1)}
+        seconds = round(time.monotonic() - self.began, 1)
+        return {"stage": self.stage, "state": self.state, "seconds": seconds, "took": self.took}
 
 
 @dataclass(eq=False)
@@ -52,6 +55,7 @@ class Session:
     method, sound : how distances are measured, and whether boundary edges are allowed for
     model : what to match with, a name in the box or a file of weights
     match : whether to look for a map where there is none
+    largest_upload : bytes of a dropped file
     """
 
     scene: Scene | None
@@ -59,8 +63,10 @@ class Session:
     sound: bool = False
     model: str | Path = "default"
     match: bool = True
+    largest_upload: int = _LARGEST_UPLOAD
     number: int = 0
     job: Job | None = None
+    _last_row: tuple[TrustExplorer, TrustRow] | None = None
     _uploads: dict[str, Mesh] = field(default_factory=dict)
     _measured: dict[str, tuple[int, Any]] = field(default_factory=dict)
     _busy: threading.RLock = field(default_factory=threading.RLock)
@@ -71,6 +77,7 @@ class Session:
         """The scene, with the number that later answers refer to; an empty one if there is none yet."""
         with self._busy:
             common: dict[str, Any] = {"number": self.number, "live": True, "method": self.method, "sound": self.sound}
+            common["largest_upload"] = self.largest_upload
             if self.scene is None:
                 return pack(common, {})
             return self._once("scene", lambda scene: scene.to_bytes(**common))
@@ -78,7 +85,7 @@ class Session:
     def trust_bytes(self, vertex: int) -> bytes:
         """Distances and thresholds of the pairs of one vertex."""
         explorer = self.explorer()
-        row = explorer.row(vertex)
+        row = self._row_of(explorer, vertex)
         arrays = {"distances": row.distances}
         arrays |= {kind.replace("-", "_"): threshold for kind, threshold in row.thresholds.items()}
         return pack({"vertex": vertex, "no_same_loop": explorer.no_same_loop}, arrays)
@@ -87,7 +94,8 @@ class Session:
         """The wormhole that decides a pair, and the shortest way on the part."""
         explorer = self.explorer()
         wormhole = explorer.wormhole(vertex, other)
-        arrays = {"geodesic": self._centred(explorer.path(explorer.distances_from(vertex), other))}
+        distances = self._row_of(explorer, vertex).distances
+        arrays = {"geodesic": self._centred(explorer.path(distances, other))}
         meta: dict[str, Any] = {"vertex": vertex, "other": other, "wormhole": None}
         if wormhole is not None and np.isfinite(wormhole.length):
             meta["wormhole"] = {
@@ -122,6 +130,13 @@ class Session:
 
     def explorer(self) -> TrustExplorer:
         return self._once("explorer", lambda scene: explorer_of(scene, method=self.method, sound=self.sound))
+
+    def _row_of(self, explorer: TrustExplorer, vertex: int) -> TrustRow:
+        """The last row is kept: after a vertex was chosen, its pairs are asked for one after the other."""
+        last = self._last_row
+        if last is None or last[0] is not explorer or last[1].vertex != vertex:
+            self._last_row = last = (explorer, explorer.row(vertex))
+        return last[1]
 
     def _once(self, name: str, measure: Callable[[Scene], Any]) -> Any:
         """Measured when it is first asked for, and kept as long as the scene is shown."""
@@ -237,7 +252,7 @@ class Session:
             with self._busy:
                 if self.number == number:
                     self.show(with_map)
-                    self.job = Job("matched", began, "done")
+                    self.job = Job("matched", began, "done", round(time.monotonic() - began, 1))
 
     def shown(self) -> Scene:
         """What is shown; an error in words if nothing is."""

@@ -88,6 +88,13 @@ export class OrbitCamera {
     this.reset();
   }
 
+  /** Turn so that something with this normal faces the eye, from not too far above or below. */
+  face(normal) {
+    const [first, second] = GROUND[this.up], height = normal["xyz".indexOf(this.up)];
+    this.azimuth = (Math.atan2(normal[second], normal[first]) * 180) / Math.PI;
+    this.elevation = Math.max(-50, Math.min(50, (Math.asin(Math.max(-1, Math.min(1, height))) * 180) / Math.PI));
+  }
+
   turn(right, up) {
     this.azimuth = (this.azimuth - right) % 360;
     this.elevation = Math.max(-89.9, Math.min(89.9, this.elevation + up));

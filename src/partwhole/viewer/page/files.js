@@ -4,8 +4,9 @@ import { ask, askJson } from "./data.js";
 
 /** Listens for files; `told` has opened(), status(text), wrong(text). */
 export class Dropped {
-  constructor(told) {
+  constructor(told, largest) {
     this.told = told;
+    this.largest = largest; // bytes
     this.last = []; // what was dropped so far
     const veil = document.getElementById("drop");
     addEventListener("dragover", (event) => {
@@ -34,6 +35,10 @@ export class Dropped {
       const roles = second ? ["whole"] : ["part", "whole"];
       const read = second ? this.last : [];
       for (const [k, file] of files.entries()) {
+        if (file.size > this.largest) {
+          const sizes = [file.size, this.largest].map((size) => `${+(size / 2 ** 20).toFixed(1)} MiB`);
+          throw new Error(`${file.name} has ${sizes[0]}; at most ${sizes[1]} are taken here`);
+        }
         this.told.status(`reading ${file.name} (${(file.size / 1e6).toFixed(1)} MB) …`);
         const query = { role: roles[k], name: file.name };
         read.push(await askJson("/upload", query, { method: "POST", body: file }));

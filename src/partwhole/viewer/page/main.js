@@ -13,6 +13,10 @@ import { picture } from "./picture.js";
 import { Scene } from "./scene.js";
 import { VIEWS, judged, pairPanels, tellingOther, trustPanels } from "./views.js";
 
+const SLOW = 50; // milliseconds between frames above which turning is drawn more coarsely
+const NEWS = 8000; // milliseconds
+const COARSEST = 0.4;
+const REST = 180; // milliseconds without turning after which all is drawn finely again
 const TITLE = 46; // pixels of a panel that its title takes
 const at = (id) => document.getElementById(id);
 
@@ -27,6 +31,7 @@ class Page {
     this.state = { view: "", picked: null, other: null, wipe: 0, found: {}, cameras: {}, options: {} };
     this.asked = 0; // answers to questions that are no longer asked are dropped
     this.drawing = false;
+    this.motion = { fineness: 1, last: 0, timer: 0 };
     new ResizeObserver(() => this.resized()).observe(at("stage"));
     this.dark = matchMedia("(prefers-color-scheme: dark)");
     this.dark.addEventListener("change", () => this.refresh());
@@ -58,6 +63,7 @@ class Page {
     for (const name of ["csv", "npz"]) this.button(name).hidden = !scene.map;
     this.button("ply-whole").hidden = !scene.whole;
     at("linked").parentElement.hidden = !scene.whole;
+    at("borders").parentElement.hidden = at("rings").parentElement.hidden = !scene.part;
     at("up").parentElement.hidden = !scene.part;
     at("up").value = scene.part ? scene.meta.part.view.up : "z";
     at("choose").parentElement.hidden = !scene.part;
@@ -65,7 +71,7 @@ class Page {
     const notes = [...(scene.meta.notes ?? []), this.engine.note].filter(Boolean);
     at("notes").replaceChildren(...notes.map((note) => element("p", note)));
     at("warnings").replaceChildren(...(scene.meta.warnings ?? []).map((warning) => element("p", warning)));
-    at("places").replaceChildren(...placeButtons(scene, (vertex) => this.chooseVertex(vertex)));
+    at("places").replaceChildren(...placeButtons(scene, (vertex) => this.lookAt(vertex)));
     this.#viewButtons();
     const views = Object.keys(VIEWS).filter((id) => scene.part && VIEWS[id].has(scene));
     this.choose(views.includes(this.state.view) ? this.state.view : (views[0] ?? ""));
@@ -98,7 +104,7 @@ class Page {
     }
     at("picture-field").hidden = id !== "texture";
     at("places").hidden = id !== "confidence";
-    at("rings").parentElement.hidden = id === "trust";
+    at("rings").parentElement.hidden = !id || id === "trust";
     at("click").hidden = at("other-field").hidden = id !== "trust";
     this.refresh();
     if (id) this.measure();
@@ -123,6 +129,14 @@ class Page {
     at("other").value = "";
     this.refresh();
     this.measure();
+  }
+
+  /** Choose a vertex, and turn so that it is seen, and its match too. */
+  lookAt(vertex) {
+    const { scene, state } = this;
+    state.cameras.part.face(scene.part.normal(vertex));
+    if (scene.map) state.cameras.whole.face(scene.whole.normal(scene.map[vertex]));
+    this.chooseVertex(vertex);
   }
 
   async chooseOther(vertex) {
@@ -216,7 +230,23 @@ class Page {
         if (camera !== panel.camera && camera.up === panel.camera.up) camera.follow(panel.camera);
       }
     }
+    const { motion } = this;
+    clearTimeout(motion.timer);
+    motion.timer = setTimeout(() => {
+      Object.assign(motion, { timer: 0, last: 0 });
+      this.draw();
+    }, REST);
     this.draw();
+  }
+
+  /** How finely to draw: as the screen has it, but coarser while something turns that is slow to draw. */
+  fineness() {
+    const { motion } = this, now = performance.now();
+    if (!motion.timer) return 1;
+    const took = motion.last ? now - motion.last : 0;
+    if (took > SLOW && took < 2000) motion.fineness = Math.max(COARSEST, 0.75 * motion.fineness);
+    motion.last = now;
+    return motion.fineness;
   }
 
   resized() {
@@ -234,7 +264,7 @@ class Page {
     });
   }
 
-  drawNow(pixel = Math.min(devicePixelRatio || 1, 2)) {
+  drawNow(pixel = Math.min(devicePixelRatio || 1, 2) * this.fineness()) {
     const stage = at("stage").getBoundingClientRect();
     this.painter.resize(stage.width, stage.height, pixel);
     this.painter.begin();
@@ -250,6 +280,12 @@ class Page {
   status(text) {
     at("status").className = "";
     at("status").textContent = text;
+  }
+
+  /** A status that is news for a while. */
+  news(text) {
+    this.status(text);
+    setTimeout(() => at("status").textContent === text && this.status(""), NEWS);
   }
 
   wrong(text) {
@@ -310,7 +346,7 @@ class Page {
       return part.vertexOf(number);
     };
     const vertex = read("vertex"), other = this.state.view === "trust" ? read("other") : null;
-    if (vertex !== null && vertex !== picked) this.chooseVertex(vertex);
+    if (vertex !== null && vertex !== picked) this.lookAt(vertex);
     else if (other !== null && vertex !== null) this.chooseOther(other);
   }
 
@@ -357,7 +393,7 @@ class Page {
       const { number, job } = await askJson("/job");
       if (number !== this.scene.meta.number) {
         this.show(await askArrays("/scene"));
-        this.status(job?.state === "done" ? `matched in ${job.seconds} s` : "");
+        this.news(job?.state === "done" ? `matched in ${job.took} s` : "");
         if (!job || job.state !== "running") return;
       }
       if (!job) return;
@@ -386,7 +422,7 @@ async function begin() {
       },
       status: (text) => page.status(text),
       wrong: (text) => page.wrong(text),
-    });
+    }, page.scene.meta.largest_upload);
     await page.attempt(() => page.follow());
   } catch (error) {
     at("status").className = "wrong";

@@ -39,6 +39,10 @@ export class Surface {
     return [this.vertices[3 * vertex], this.vertices[3 * vertex + 1], this.vertices[3 * vertex + 2]];
   }
 
+  normal(vertex) {
+    return [...this.normals.subarray(3 * vertex, 3 * vertex + 3)];
+  }
+
   distance(u, v) {
     const x = this.vertices;
     return Math.hypot(x[3 * u] - x[3 * v], x[3 * u + 1] - x[3 * v + 1], x[3 * u + 2] - x[3 * v + 2]);
