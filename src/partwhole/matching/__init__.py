@@ -13,6 +13,7 @@ from partwhole.matching.config import PRESETS, TrainingConfig, preset
 if TYPE_CHECKING:
     from partwhole.matching.augmentation import augmented
     from partwhole.matching.box import card_of, model_names
+    from partwhole.matching.ensemble import Ensemble
     from partwhole.matching.examination import Examination, evaluate
     from partwhole.matching.losses import CorrespondenceLoss, Loss, OrthogonalityLoss, WormholeLoss, distortion
     from partwhole.matching.matcher import Match, Matcher
@@ -28,6 +29,7 @@ __all__ = [
     "PRESETS",
     "CorrespondenceLoss",
     "DiffusionNet",
+    "Ensemble",
     "Examination",
     "Loss",
     "Match",
@@ -61,6 +63,7 @@ __all__ = [
 _HOMES = {
     "augmentation": ("augmented",),
     "box": ("card_of", "model_names"),
+    "ensemble": ("Ensemble",),
     "examination": ("Examination", "evaluate"),
     "losses": ("CorrespondenceLoss", "Loss", "OrthogonalityLoss", "WormholeLoss", "distortion"),
     "matcher": ("Match", "Matcher"),

@@ -104,12 +104,12 @@ class Matcher:
         """Weights, choices and card in one safetensors file."""
         write_tensors(path, self.network.state_dict(), {**self.card, "config": self.config.to_json()})
 
-    def features(self, surface: Surface) -> Float[Tensor, "n f"]:
+    def features(self, surface: Surface) -> Float[Tensor, "*models n f"]:
         """Features of the vertices."""
         with torch.no_grad():
             return self.network(surface.inputs(self.config.inputs), surface.operators)
 
-    def part_features(self, part: Surface) -> list[Float[Tensor, "p f"]]:
+    def part_features(self, part: Surface) -> list[Float[Tensor, "*models p f"]]:
         """Features of the vertices of a part, at each heading that is tried."""
         step = 2 * math.pi / self.config.headings
         return [self.features(turned(part, k * step, self.config.vertical)) for k in range(self.config.headings)]
