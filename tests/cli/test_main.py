@@ -15,6 +15,7 @@ from partwhole.cli.main import main
 COMMANDS = [
     ["mask"],
     ["demo"],
+    ["match"],
     ["train"],
     ["evaluate"],
     ["dataset"],

@@ -84,7 +84,7 @@ def match(
     a folder named after the part. What was assumed, what is doubtful and what may be wrong is said.
     """
     voice = Voice(as_json=as_json, quiet=quiet)
-    if (pairs is None) == (part is None and whole is None) or (pairs is None and whole is None):
+    if pairs is None and whole is None:
         raise ValueError("give a part and a whole, or --pairs with a list of them")
     if pairs is not None and part is not None:
         raise ValueError("give a part and a whole, or --pairs, not both")

@@ -1,5 +1,6 @@
 """Evaluation: how far off maps are, by a stated protocol."""
 
+from partwhole.evaluation.calibration import Calibration, calibration, calibration_plot
 from partwhole.evaluation.curves import PckCurve, mean_curve, pck_curve, pck_plot
 from partwhole.evaluation.errors import distance_rows, flip_share, geodesic_errors
 from partwhole.evaluation.maps import coverage, roughness
@@ -10,12 +11,15 @@ from partwhole.evaluation.tables import Table, error_table
 
 __all__ = [
     "PUBLISHED",
+    "Calibration",
     "Evaluation",
     "PairResult",
     "PckCurve",
     "Protocol",
     "Published",
     "Table",
+    "calibration",
+    "calibration_plot",
     "coverage",
     "distance_rows",
     "error_table",

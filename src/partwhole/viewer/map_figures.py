@@ -140,7 +140,7 @@ def _drawn(mesh: Mesh, camera: Camera, height: int, coat: Float[np.ndarray, "n 3
     return render(mesh, vertex_colors=coat, camera=camera, size=(width, height), lines=lines)
 
 
-def _side_by_side(panels: Sequence[tuple[UInt8[np.ndarray, "h w 4"], str]], *, bar: bool = False) -> Figure:
+def _side_by_side(panels: Sequence[tuple[UInt8[np.ndarray, "_ _ 4"], str]], *, bar: bool = False) -> Figure:
     from matplotlib.figure import Figure
 
     gap, top, bottom = 0.1, 0.3, 0.6 if bar else 0.1

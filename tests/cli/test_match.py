@@ -1,0 +1,252 @@
+"""`partwhole match`: from files to a folder with the map."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from partwhole.cli.main import main
+from partwhole.mesh import Mesh, read_mesh, write_mesh
+
+FILES = {"map.npz", "map.csv", "map.vts", "part.ply", "whole.ply", "summary.json", "summary.md"}
+
+
+def run(*words: object) -> int:
+    return main([*map(str, words)])
+
+
+@pytest.fixture(scope="session")
+def matched(tmp_path_factory: pytest.TempPathFactory, own_set: Path, runs: list[Path]) -> Path:
+    """A part that was matched, with pictures."""
+    folder = tmp_path_factory.mktemp("matched") / "out"
+    words = ("match", own_set / "parts/part0.ply", own_set / "wholes/ball.ply", "--model", runs[0])
+    assert run(*words, "--output", folder, "--headings", 4, "--no-cache", "--quiet") == 0
+    return folder
+
+
+def test_what_is_written_belongs_together(matched: Path, own_set: Path) -> None:
+    assert {file.name for file in matched.iterdir()} == FILES | {"map.png", "confidence.png"}
+    part, whole = read_mesh(own_set / "parts/part0.ply"), read_mesh(own_set / "wholes/ball.ply")
+    with np.load(matched / "map.npz") as held:
+        arrays = {name: held[name] for name in held.files}
+    p, n = part.n_vertices, whole.n_vertices
+    assert arrays["vertex_map"].dtype == np.int64
+    assert arrays["confidence"].dtype == np.float32
+    assert arrays["doubtful"].dtype == arrays["matched"].dtype == bool
+    assert all(len(arrays[name]) == p for name in ("vertex_map", "confidence", "doubtful", "matched"))
+    assert 0 <= arrays["vertex_map"].min() <= arrays["vertex_map"].max() < n
+    # surfaces as they were given, in the same order
+    assert np.array_equal(read_mesh(matched / "part.ply").vertices, part.vertices)
+    assert np.array_equal(read_mesh(matched / "whole.ply").vertices, whole.vertices)
+    assert np.array_equal(read_mesh(matched / "whole.ply").faces, whole.faces)
+    lines = (matched / "map.vts").read_text().split()
+    assert [int(line) - 1 for line in lines] == arrays["vertex_map"].tolist()
+    with (matched / "map.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["part_vertex"]) for row in rows] == list(range(p))
+    assert [int(row["whole_vertex"]) for row in rows] == arrays["vertex_map"].tolist()
+    assert np.allclose([float(row["confidence"]) for row in rows], arrays["confidence"], atol=1e-4)
+    assert [row["doubtful"] == "1" for row in rows] == arrays["doubtful"].tolist()
+
+
+def test_equal_places_have_equal_colours(matched: Path) -> None:
+    def colors(path: Path) -> list[bytes]:
+        data = path.read_bytes()
+        body = data.split(b"end_header\n", 1)[1]
+        count = int(data.split(b"element vertex ")[1].split()[0])
+        # three doubles and three bytes a vertex
+        return [body[27 * k + 24 : 27 * k + 27] for k in range(count)]
+
+    with np.load(matched / "map.npz") as held:
+        vertex_map = held["vertex_map"]
+    of_whole, of_part = colors(matched / "whole.ply"), colors(matched / "part.ply")
+    assert [of_whole[place] for place in vertex_map] == of_part
+
+
+def test_the_summary_says_what_was_assumed(matched: Path) -> None:
+    summary = json.loads((matched / "summary.json").read_text())
+    assert summary["part"].endswith("part0.ply")
+    assert summary["factor"] == 1
+    assert summary["units"].startswith("the same units are assumed")
+    assert 0 <= summary["doubtful"] <= 1
+    assert 0 < summary["guaranteed"] <= 1
+    assert summary["choices"]["headings"] == 4
+    assert set(summary["files"]) == FILES | {"map.png", "confidence.png"}
+    text = (matched / "summary.md").read_text()
+    assert "guaranteed pairs" in text
+    assert "![" in text
+    for warning in summary["warnings"]:
+        assert warning in text
+
+
+def test_json_and_words(own_set: Path, runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("match", own_set / "parts/part1.ply", own_set / "wholes/ball.ply", "-m", runs[0], "--no-pictures")
+    assert run(*words, "-o", tmp_path / "a", "--json") == 0
+    out, err = capsys.readouterr()
+    summary = json.loads(out)
+    assert err == ""
+    assert not (tmp_path / "a/map.png").exists()
+    assert summary["model"] == "one"
+    assert run(*words, "-o", tmp_path / "b", "--refine", 1) == 0
+    out, err = capsys.readouterr()
+    assert "note: the same units are assumed" in err
+    assert "doubtful" in out
+    assert "refinement" in out
+    assert f"wrote {tmp_path / 'b/map.npz'}" in out
+    with np.load(tmp_path / "b/map.npz") as held:
+        assert held["vertex_map_before"].shape == held["vertex_map"].shape
+
+
+def test_millimetres_against_metres(own_set: Path, runs: list[Path], tmp_path: Path, matched: Path) -> None:
+    part = read_mesh(own_set / "parts/part0.ply")
+    write_mesh(part.scaled(1000), tmp_path / "mm.ply")
+    common = ("--headings", 4, "--no-cache", "--quiet", "--no-pictures", "--model", runs[0])
+    for units in ("auto", "mm:m"):
+        folder = tmp_path / units.replace(":", "-")
+        assert (
+            run("match", tmp_path / "mm.ply", own_set / "wholes/ball.ply", "--units", units, "-o", folder, *common) == 0
+        )
+        assert json.loads((folder / "summary.json").read_text())["factor"] == pytest.approx(0.001)
+        assert (folder / "map.vts").read_text() == (matched / "map.vts").read_text()
+
+
+def test_large_pictures_show_fewer_vertices(
+    own_set: Path, runs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from partwhole.cli import match_folder
+
+    monkeypatch.setattr(match_folder, "_DRAWN", 100)
+    words = ("match", own_set / "parts/part0.ply", own_set / "wholes/ball.ply", "-m", runs[0], "-q")
+    assert run(*words, "-o", tmp_path / "out") == 0
+    assert (tmp_path / "out/map.png").exists()
+
+
+# --- lists of pairs
+
+
+@pytest.fixture
+def listed(own_set: Path, tmp_path: Path) -> Path:
+    """A list with three pairs, one of which can't be matched."""
+    (tmp_path / "bad.ply").write_text("ply\nnonsense")
+    path = tmp_path / "list.csv"
+    whole = own_set / "wholes/ball.ply"
+    path.write_text(
+        f"name,part,whole\nfirst one,{own_set / 'parts/part0.ply'},{whole}\nbroken,bad.ply,{whole}\n"
+        f",{own_set / 'parts/part1.ply'},{whole}\n"
+    )
+    return path
+
+
+def test_a_list_goes_on_where_it_was(
+    listed: Path, runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("match", "--pairs", listed, "--model", runs[0], "--no-pictures", "--output", tmp_path / "all")
+    assert run(*words) == 2
+    out, err = capsys.readouterr()
+    assert "3 pairs: 2 done, 1 failed" in out
+    assert "error: 1 of 3 pairs could not be matched; the first is broken:" in err
+    with (tmp_path / "all/pairs.csv").open() as file:
+        rows = {row["name"]: row for row in csv.DictReader(file)}
+    assert [row["state"] for row in rows.values()] == ["done", "failed", "done"]
+    assert set(rows) == {"first-one", "broken", "part1-ball"}
+    assert rows["broken"]["reason"]
+    assert {file.name for file in (tmp_path / "all/first-one").iterdir()} >= FILES
+    before = (tmp_path / "all/first-one/map.npz").stat().st_mtime_ns
+
+    assert run(*words, "--json") == 2
+    summary = json.loads(capsys.readouterr().out)
+    assert [row["state"] for row in summary["pairs"]] == ["finished before", "failed", "finished before"]
+    assert (tmp_path / "all/first-one/map.npz").stat().st_mtime_ns == before
+
+    # other choices, or a result that is not whole, and it is done again
+    (tmp_path / "all/part1-ball/summary.json").write_text("{")
+    assert run(*words, "--json") == 2
+    states = [row["state"] for row in json.loads(capsys.readouterr().out)["pairs"]]
+    assert states == ["finished before", "failed", "done"]
+    assert run(*words, "--json", "--read-out", "features") == 2
+    states = [row["state"] for row in json.loads(capsys.readouterr().out)["pairs"]]
+    assert states == ["done", "failed", "done"]
+
+
+def test_lists_without_header_and_with_equal_names(own_set: Path, tmp_path: Path) -> None:
+    from partwhole.cli.match_list import read_list
+
+    path = tmp_path / "plain.csv"
+    path.write_text("a.ply, b.off\n\nsub/a.ply,b.off\nc.ply,b.off,third/../one\n")
+    entries = read_list(path)
+    assert [entry.name for entry in entries] == ["a-b", "a-b-2", "third-..-one"]
+    assert entries[1].part == tmp_path / "sub/a.ply"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "names no pairs; a line is part,whole"),
+        ("part,whole\n", "has a header and no pairs"),
+        ("a.ply\n", "pair 1: 'a.ply' should be part,whole"),
+    ],
+)
+def test_lists_that_are_none(tmp_path: Path, one_error: Callable[..., str], text: str, said: str) -> None:
+    (tmp_path / "list.csv").write_text(text)
+    assert said in one_error("match", "--pairs", tmp_path / "list.csv")
+
+
+def test_a_list_that_is_no_text(tmp_path: Path, one_error: Callable[..., str]) -> None:
+    (tmp_path / "list.csv").write_bytes(b"\xff\xfe\x00\x81")
+    assert "is no text; give a CSV file" in one_error("match", "--pairs", tmp_path / "list.csv")
+
+
+# --- what is wrong is one line
+
+
+def test_what_is_missing(own_set: Path, runs: list[Path], tmp_path: Path, one_error: Callable[..., str]) -> None:
+    part, whole = own_set / "parts/part0.ply", own_set / "wholes/ball.ply"
+    assert "give a part and a whole, or --pairs" in one_error("match")
+    assert "give a part and a whole, or --pairs" in one_error("match", part)
+    (tmp_path / "list.csv").write_text("a.ply,b.ply\n")
+    assert "not both" in one_error("match", part, whole, "--pairs", tmp_path / "list.csv")
+    assert "there is no model 'nobody' in the box" in one_error("match", part, whole, "--model", "nobody")
+    assert "there is no file" in one_error("match", part, whole, "--model", "no/where.safetensors")
+    common = ("--model", runs[0], "-o", tmp_path / "out")
+    assert "nothing.ply is no file; give an OFF" in one_error("match", "nothing.ply", whole, *common)
+    assert "units='parsec:m' must be" in one_error("match", part, whole, "--units", "parsec:m", *common)
+    assert "up='sky' must be an axis" in one_error("match", part, whole, "--up", "sky", *common)
+    write_mesh(read_mesh(part).scaled(1000), tmp_path / "mm.ply")
+    told = one_error("match", tmp_path / "mm.ply", whole, "--units", "same", *common)
+    assert "a part isn't larger than its whole" in told
+    (tmp_path / "file").touch()
+    assert "is a file; give a folder" in one_error(
+        "match", part, whole, "--model", runs[0], "-o", tmp_path / "file", "-q"
+    )
+    assert not (tmp_path / "out").exists(), "nothing is left behind by what failed"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("empty.off", "", "is empty"),
+        ("points.off", "OFF 3 0 0\n0 0 0\n1 0 0\n0 1 0\n", "has no faces"),
+        ("nan.off", "OFF 3 1 0\n0 0 0\nnan 0 0\n0 1 0\n3 0 1 2\n", "not finite"),
+        ("line.off", "OFF 3 1 0\n0 0 0\n1 0 0\n2 0 0\n3 0 1 2\n", "area 0"),
+    ],
+)
+def test_surfaces_that_are_none(
+    own_set: Path, runs: list[Path], tmp_path: Path, one_error: Callable[..., str], name: str, text: str, said: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    assert said in one_error(
+        "match", tmp_path / name, own_set / "wholes/ball.ply", "--model", runs[0], "-o", tmp_path / "o"
+    )
+
+
+def test_one_triangle_is_matched_too(own_set: Path, runs: list[Path], tmp_path: Path) -> None:
+    write_mesh(Mesh([[0, 0, 0], [0.4, 0, 0], [0, 0.4, 0]], [[0, 1, 2]]), tmp_path / "one.ply")
+    words = ("match", tmp_path / "one.ply", own_set / "wholes/ball.ply", "--model", runs[0], "-o", tmp_path / "o", "-q")
+    assert run(*words) == 0
+    summary = json.loads((tmp_path / "o/summary.json").read_text())
+    assert any("3 vertices says little" in text for text in summary["warnings"])
