@@ -73,6 +73,20 @@ def test_runs_that_differ_in_their_seeds_can_be_averaged(
     assert "one has weights='final', two/validated has weights='validated'" in validated
 
 
+def test_runs_that_differ_in_their_seeds_can_match_together(
+    runs: list[Path], own_set: Path, one_error: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["evaluate", "--data", str(own_set), "--set", "folder", "--split", "all", "--no-cache", "-m", str(runs[0])]
+    both = [*words, "-m", str(runs[1]), "--together"]
+    for more in ([], ["--headings", "2"], ["--refine", "2"]):
+        assert main([*both, *more, "--json"]) == 0
+        (row,) = json.loads(capsys.readouterr().out)["rows"]
+        assert row["label"] == "2 models together"
+        assert "seeds 0, 1" in row["protocol"]
+    assert "--together needs several models" in one_error(*words, "--together")
+    assert "leave one out" in one_error(*both, "--average")
+
+
 @pytest.fixture(scope="session")
 def contest(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A whole of SHREC'16 and two parts of the training split, whose true places lie inside triangles."""

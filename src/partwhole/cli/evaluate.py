@@ -57,6 +57,16 @@ def evaluate(
     average: Annotated[
         bool, typer.Option("--average", help="One row for all models: mean ± deviation of runs that differ in seeds.")
     ] = False,
+    together: Annotated[
+        bool,
+        typer.Option(
+            "--together", help="One matcher of all models, of runs that differ in seeds: similarities averaged."
+        ),
+    ] = False,
+    headings: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Try each part at so many headings; as the model says if not given."),
+    ] = None,
     published: Annotated[
         bool, typer.Option("--published/--no-published", help="Show published errors beside, where there are any.")
     ] = True,
@@ -75,8 +85,16 @@ def evaluate(
     voice = Voice(as_json=as_json, quiet=quiet)
     ready(device)
     matchers = load_models(models, device)
-    if average:
-        _check_same_choices(matchers)
+    if headings is not None:
+        matchers = {name: _at_headings(matcher, headings) for name, matcher in matchers.items()}
+    if average and together:
+        raise ValueError("--average and --together are two ways to make one row of several models; leave one out")
+    if average or together:
+        _check_same_choices(matchers, "--average" if average else "--together")
+    if together:
+        from partwhole.matching.ensemble import Ensemble
+
+        matchers = {f"{len(matchers)} models together": Ensemble(list(matchers.values()))}
     chosen = set_of(data, which, note=voice.note)
     pairs = pairs_from(data, chosen, split, note=voice.note)
     options: dict[str, Any] = {"device": device, "cache": chosen_cache(cache), "workers": workers}
@@ -199,10 +217,16 @@ def _averaged(found: Sequence[_Row], read_outs: Sequence[str]) -> dict[str, list
     return rows
 
 
-def _check_same_choices(matchers: Mapping[str, Matcher]) -> None:
+def _at_headings(matcher: Matcher, headings: int) -> Matcher:
+    from partwhole.matching.matcher import Matcher
+
+    return Matcher(matcher.network, matcher.config.with_changes(headings=headings), matcher.card)
+
+
+def _check_same_choices(matchers: Mapping[str, Matcher], option: str) -> None:
     """Raise ValueError unless the models differ in nothing but the seeds of their training."""
     if len(matchers) < 2:
-        raise ValueError("--average needs several models; give --model for each run")
+        raise ValueError(f"{option} needs several models; give --model for each run")
     (first, of_first), *others = [
         (name, {**m.config.to_json(), "weights": m.card.get("weights"), "seed": None}) for name, m in matchers.items()
     ]
@@ -211,7 +235,7 @@ def _check_same_choices(matchers: Mapping[str, Matcher]) -> None:
         if different:
             what = different[0]
             raise ValueError(
-                f"--average is for runs that differ in their seeds only: {first} has {what}={of_first[what]!r}, "
+                f"{option} is for runs that differ in their seeds only: {first} has {what}={of_first[what]!r}, "
                 f"{name} has {what}={of_other[what]!r}"
             )
 

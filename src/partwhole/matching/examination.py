@@ -15,6 +15,7 @@ from partwhole.evaluation import Evaluation, PairResult, Protocol, evaluate_map,
 from partwhole.evaluation.protocol import Truth, Weights
 from partwhole.geodesics.distances import Method
 from partwhole.matching.config import TrainingConfig
+from partwhole.matching.ensemble import Ensemble
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.preparation import Report, prepared
 from partwhole.matching.soft_maps import ReadOut
@@ -140,8 +141,11 @@ class Examination:
         if self.stock.parts[0].weights is None:
             raise ValueError("refinement needs what the loss needs; make the examination with for_loss=True")
 
+        # of several, each is refined by itself
+        refinable = matcher.matchers if isinstance(matcher, Ensemble) else matcher
+
         def refined(part: Surface, whole: Surface) -> Tensor:
-            return refinement.refine(matcher, part, whole, steps=steps, read_out=read_out).vertex_map
+            return refinement.refine(refinable, part, whole, steps=steps, read_out=read_out).vertex_map
 
         for p, w in self.stock.pairs:
             yield _timed(refined, self.stock.parts[p], self.stock.wholes[w])
@@ -157,7 +161,7 @@ class Examination:
             read_out=read_out,
             refined=refine,
             weights=weights,
-            seeds=(matcher.config.seed,),
+            seeds=tuple(m.config.seed for m in (matcher.matchers if isinstance(matcher, Ensemble) else [matcher])),
         )
 
 
