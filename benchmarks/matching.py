@@ -18,7 +18,7 @@ import torch
 
 import partwhole as pw
 from partwhole.datasets import GroundTruth, Pair, Pairs, random_cuts
-from partwhole.matching import Matcher, TrainingConfig, distortion, prepared
+from partwhole.matching import Matcher, Surface, TrainingConfig, distortion, prepared, refine
 from partwhole.matching.matcher import new_network
 from partwhole.matching.training import adam, loss_of, pair_number, plain_steps, random_seed, reproducibly
 from recording import heading, save, table
@@ -141,6 +141,23 @@ def inference(pairs: Pairs) -> list[list[str]]:
     return rows
 
 
+def refinement(pairs: Pairs, steps: int) -> list[list[str]]:
+    """So many steps on one pair, and its map before and after, as `refine` does it for a user."""
+    rows = []
+    for precision in ("tf32", "float16") if DEVICE == "cuda" else ("float32",):
+        config = TrainingConfig(precision=precision)
+        matcher = Matcher(new_network(config).to(DEVICE), config)
+        stock = prepared(pairs[:1], config, device=DEVICE)
+        part, whole = stock.surfaces(0, 0)
+
+        def work(matcher: Matcher = matcher, part: Surface = part, whole: Surface = whole) -> object:
+            return refine(matcher, part, whole, steps=steps, patience=None)
+
+        took = milliseconds(work, 3)
+        rows.append([f"refinement, {steps} steps, {len(part)} to {len(whole)}, {precision}", f"{took:.0f} ms", "", ""])
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--vertices", type=int, default=5000 if DEVICE == "cuda" else 1000)
@@ -151,6 +168,7 @@ def main() -> None:
         *loss_step(given.vertices),
         *iterations(pairs, 200 if DEVICE == "cuda" else 5),
         *inference(pairs),
+        *refinement(pairs, 15 if DEVICE == "cuda" else 3),
     ]
     where = torch.cuda.get_device_name() if DEVICE == "cuda" else f"{torch.get_num_threads()} threads"
     print(f"{where}; torch {torch.__version__}; {heading()}\n")
