@@ -16,7 +16,7 @@ from partwhole.matching.trials import Trial
 
 def trial(stock: Stock, nearest: torch.Tensor, score: float = 0.0) -> Trial:
     part, whole = stock.parts[0], stock.wholes[0]
-    return Trial(part, whole, 0.0, (torch.zeros(len(part), 1), torch.zeros(len(whole), 1)), nearest, score)
+    return Trial(part, whole, 0.0, nearest, score)
 
 
 @pytest.fixture(scope="module")

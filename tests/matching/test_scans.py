@@ -12,6 +12,7 @@ import torch
 import partwhole as pw
 from partwhole.datasets import Cut, cut_plane, random_cuts, sphere
 from partwhole.matching import MatchedScan, Matcher, TrainingConfig, match
+from partwhole.matching.ensemble import Combine, Ensemble
 from partwhole.matching.matcher import new_network
 from partwhole.mesh import Mesh, write_mesh
 from partwhole.store.cache import Cache
@@ -138,6 +139,17 @@ def test_refined(cut: Cut, found: MatchedScan, matcher: Matcher) -> None:
     assert len(refined.losses) == 3
     assert "refinement" in refined.seconds
     assert all(torch.equal(value, before[name]) for name, value in matcher.network.state_dict().items())
+
+
+@pytest.mark.parametrize("combine", ["average", "choose"])
+def test_several_networks(cut: Cut, matcher: Matcher, config: TrainingConfig, combine: Combine) -> None:
+    torch.manual_seed(7)
+    other = Matcher(new_network(config), matcher.config)
+    ensemble = Ensemble([matcher, other], combine=combine)
+    found = match(cut.part, cut.whole, model=ensemble)
+    check(found)
+    assert np.array_equal(found.vertex_map, ensemble.match(cut.part, cut.whole).vertex_map)
+    check(match(cut.part, cut.whole, model=ensemble, refine=1))
 
 
 @pytest.mark.parametrize("read_out", ["features", "zoomout"])

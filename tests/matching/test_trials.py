@@ -91,7 +91,7 @@ def test_rivals_are_other_maps(stock: Stock, matcher: Matcher) -> None:
     assert whole.distances is not None
 
     def trial(nearest: torch.Tensor, score: float) -> Trial:
-        return Trial(part, whole, 0.0, (torch.zeros(len(part), 1), torch.zeros(len(whole), 1)), nearest, score)
+        return Trial(part, whole, 0.0, nearest, score)
 
     here = torch.arange(len(part)) % len(whole)
     far = whole.distances.argmax(dim=1)[here]

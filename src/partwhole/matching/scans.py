@@ -17,6 +17,7 @@ from torch import Tensor
 from partwhole.matching import refinement
 from partwhole.matching.confidence import DOUBTFUL, confidence_of, signs_of
 from partwhole.matching.doubts import DoubtfulRegion, doubtful_regions
+from partwhole.matching.ensemble import Ensemble
 from partwhole.matching.findings import Fit, fit_of, warnings_about
 from partwhole.matching.headings import turned
 from partwhole.matching.lifting import Lift
@@ -312,7 +313,9 @@ def _refined(
     matcher: Matcher, position: Position, steps: int, read_out: ReadOut
 ) -> tuple[Int[Tensor, "p"], tuple[float, ...]]:
     """The map after refinement at the heading that was chosen, and the losses."""
-    at_one = Matcher(matcher.network, matcher.config.with_changes(headings=1), matcher.card)
+    config = matcher.config.with_changes(headings=1)
+    networks = matcher.matchers if isinstance(matcher, Ensemble) else (matcher,)
+    at_one = [Matcher(one.network, config, one.card) for one in networks]
     angle = position.chosen.angle
     part = turned(position.shown.part, angle, matcher.config.vertical) if angle else position.shown.part
     whole = position.shown.for_loss(matcher)

@@ -15,7 +15,9 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn.functional import normalize
 
+from partwhole.matching.ensemble import Ensemble
 from partwhole.matching.headings import CURVATURE_WEIGHT, curvature_agreement, distance_distortion, turned
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.soft_maps import hard_map
@@ -36,7 +38,6 @@ class Trial:
     ----------
     part, whole : surfaces as they were shown; the part not yet turned by `angle`
     angle : by which the part was turned about the vertical, in radians
-    features : of part and whole
     nearest : the map by nearest features
     score : log of the relative distortion − weight · agreement of curvature; the lower the better
     """
@@ -44,7 +45,6 @@ class Trial:
     part: Surface
     whole: Surface
     angle: float
-    features: tuple[Float[Tensor, "p f"], Float[Tensor, "n f"]]
     nearest: Int[Tensor, "p"]
     score: float
 
@@ -56,9 +56,20 @@ def trials_at(matcher: Matcher, part: Surface, whole: Surface, headings: int) ->
     for number in range(headings):
         angle = 2 * math.pi * number / headings
         of_part = matcher.features(turned(part, angle, matcher.config.vertical) if number else part)
-        nearest = hard_map(of_part, of_whole)
-        found.append(Trial(part, whole, angle, (of_part, of_whole), nearest, score_of(nearest, part, whole)))
+        for nearest in _maps(matcher, of_part, of_whole):
+            found.append(Trial(part, whole, angle, nearest, score_of(nearest, part, whole)))
     return found
+
+
+def _maps(matcher: Matcher, of_part: Float[Tensor, "*m p f"], of_whole: Float[Tensor, "*m n f"]) -> list[Tensor]:
+    """Maps by nearest features: one, or for an ensemble that chooses one of each network."""
+    if not isinstance(matcher, Ensemble):
+        return [hard_map(of_part, of_whole)]
+    if matcher.combine == "choose":
+        return [hard_map(one, other) for one, other in zip(of_part, of_whole, strict=True)]
+    # rows whose cosine is the mean of the cosines of the networks' features
+    one, other = (normalize(features, dim=-1).transpose(0, 1).flatten(1) for features in (of_part, of_whole))
+    return [hard_map(one, other)]
 
 
 def score_of(vertex_map: Int[Tensor, "p"], part: Surface, whole: Surface) -> float:
