@@ -32,6 +32,8 @@ _OPTIONS = (
     "--force-color-profile=srgb",
     "--remote-debugging-pipe",
 )
+# what holds once the page has drawn its first picture
+READY = "document.body?.dataset.ready && document.body.dataset.drawn"
 
 
 def find_chromium() -> str | None:
@@ -43,14 +45,16 @@ def find_chromium() -> str | None:
 class Chromium:
     """One page in a fresh browser; everything it complained of is in `complaints`, every address it asked for in `asked`."""
 
-    def __init__(self, program: str, *, size: tuple[int, int] = (1200, 760), dark: bool = False) -> None:
+    def __init__(
+        self, program: str, *, size: tuple[int, int] = (1200, 760), dark: bool = False, options: tuple[str, ...] = ()
+    ) -> None:
         self._profile = tempfile.TemporaryDirectory(prefix="partwhole-chromium-", ignore_cleanup_errors=True)
         to_browser, self._to = os.pipe()
         self._from, from_browser = os.pipe()
         # it reads its orders from descriptor 3 and answers on 4
         shell = f'exec "$0" "$@" 3<&{to_browser} 4>&{from_browser}'
         self._process = subprocess.Popen(
-            ["bash", "-c", shell, program, *_OPTIONS, f"--user-data-dir={self._profile.name}", "about:blank"],
+            ["bash", "-c", shell, program, *_OPTIONS, *options, f"--user-data-dir={self._profile.name}", "about:blank"],
             pass_fds=(to_browser, from_browser),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -127,9 +131,10 @@ class Chromium:
 
     # --- what a person does
 
-    def open(self, address: str) -> None:
+    def open(self, address: str, *, ready: str = READY) -> None:
+        """Go there, and wait until an expression holds."""
         self.send("Page.navigate", url=address)
-        self.wait("document.body && document.body.dataset.ready && document.body.dataset.drawn")
+        self.wait(ready)
 
     def resize(self, width: int, height: int, *, phone: bool = False) -> None:
         self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone)

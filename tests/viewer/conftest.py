@@ -106,10 +106,10 @@ def browse(chromium: ModuleType) -> Iterator[Callable[..., object]]:
     opened = []
     with ExitStack() as stack:
 
-        def start(address: str, **knobs: object) -> object:
+        def start(address: str, *, ready: str = chromium.READY, **knobs: object) -> object:
             browser = stack.enter_context(chromium.Chromium(program, **knobs))
             opened.append(browser)
-            browser.open(address)
+            browser.open(address, ready=ready)
             return browser
 
         yield start

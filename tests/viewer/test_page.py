@@ -17,7 +17,7 @@ import pytest
 
 from partwhole.datasets import GroundTruth
 from partwhole.datasets.cutting import Cut
-from partwhole.mesh import read_mesh
+from partwhole.mesh import Mesh, read_mesh
 from partwhole.mesh.io import write_mesh
 from partwhole.viewer import session as session_module
 from partwhole.viewer.export import export_report
@@ -316,6 +316,11 @@ def test_a_picture_as_texture(scene: Scene, serve: Serve, browse: Browse, tmp_pa
     page.wait("partwhole.painter.picture")
     shot = page.picture().astype(int)
     assert ((shot[..., 0] > 100) & (shot[..., 1] < 80)).mean() > 0.2
+    page.downloads_to(tmp_path)
+    page.script("document.querySelector('[data-action=ply-part]').click()")
+    data = wait_for_file(tmp_path, "*.ply").read_bytes()
+    colors = data.partition(b"end_header\n")[2][24:27]
+    assert np.abs(np.frombuffer(colors, np.uint8).astype(int) - [250, 20, 20]).max() <= 1
 
 
 def test_a_report_opens_with_the_network_off(scene: Scene, tmp_path: Path, browse: Browse) -> None:
@@ -397,3 +402,42 @@ def test_a_server_that_has_ended_is_told(scene: Scene, serve: Serve, browse: Bro
     page.click_vertex(0)
     page.wait("document.getElementById('status').innerText.includes('does not answer')")
     page.complaints.clear()
+
+
+def test_a_graphics_card_may_be_taken_away(scene: Scene, serve: Serve, browse: Browse) -> None:
+    page = browse(serve(Session(scene)).address)
+    before = page.picture()
+    page.script("window.lost = partwhole.painter.gl.getExtension('WEBGL_lose_context'); lost.loseContext()")
+    page.wait("partwhole.painter.gl.isContextLost()")
+    page.script("setTimeout(() => lost.restoreContext(), 50)")
+    page.wait("!partwhole.painter.gl.isContextLost()")
+    page.settle()
+    after = page.picture()
+    page.complaints.clear()  # the browser tells of the loss
+    assert np.abs(before.astype(int) - after).mean() < 1
+
+
+def test_a_browser_that_can_not_draw_is_told(scene: Scene, serve: Serve, browse: Browse) -> None:
+    server = serve(Session(scene))
+    page = browse("about:blank", ready="true", options=("--disable-3d-apis",))
+    page.send("Page.navigate", url=server.address)
+    page.wait("document.body?.dataset.ready === 'failed'")
+    assert "this browser has no WebGL 2" in page.text("#status")
+    page.complaints.clear()  # the browser tells of it too
+
+
+def test_pieces_that_are_apart(cut: Cut, serve: Serve, browse: Browse) -> None:
+    two = Mesh(
+        np.concatenate([cut.part.vertices, cut.whole.vertices + 3.0]),
+        np.concatenate([cut.part.faces, cut.whole.faces + cut.part.n_vertices]),
+    )
+    page = browse(serve(Session(Scene.of(two))).address)
+    page.script("partwhole.chooseVertex(5)")
+    page.wait("partwhole.state.found.rings")
+    page.view("trust")
+    page.wait("partwhole.state.found.pair")
+    assert "C_L does not apply" in page.text("#details")
+    assert page.script("partwhole.state.found.trust.soft[partwhole.scene.part.size - 1]") == 0
+    page.script(f"partwhole.chooseOther({cut.part.n_vertices + 3})")
+    page.wait(f"partwhole.state.found.pair.other === {cut.part.n_vertices + 3}")
+    assert "∞" in page.text("#details")

@@ -201,3 +201,8 @@ def test_a_fault_is_told_and_the_server_goes_on(server: PageServer, monkeypatch:
 def test_other_methods_are_not_known(server: PageServer) -> None:
     for method in ("PUT", "DELETE", "OPTIONS"):
         assert ask(server, "/scene", method=method)[0] == 501
+
+
+def test_a_port_that_is_taken_is_told(server: PageServer, scene: Scene) -> None:
+    with pytest.raises(ValueError, match=rf"port {server.server_port} can't be had .*; 0 takes any that is free"):
+        PageServer(Session(scene), port=server.server_port)

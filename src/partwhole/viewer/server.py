@@ -34,7 +34,10 @@ class PageServer(ThreadingHTTPServer):
     def __init__(self, session: Session, *, port: int = 0) -> None:
         self.session = session
         self.token = secrets.token_urlsafe(24)
-        super().__init__((_ADDRESS, port), _Handler)
+        try:
+            super().__init__((_ADDRESS, port), _Handler)
+        except OSError as error:
+            raise ValueError(f"port {port} can't be had ({error.strerror}); 0 takes any that is free") from None
 
     @property
     def address(self) -> str:

@@ -69,18 +69,18 @@ class Session:
     _last_row: tuple[TrustExplorer, TrustRow] | None = None
     _uploads: dict[str, Mesh] = field(default_factory=dict)
     _measured: dict[str, tuple[int, Any]] = field(default_factory=dict)
+    _locks: dict[str, threading.Lock] = field(default_factory=dict)
     _busy: threading.RLock = field(default_factory=threading.RLock)
 
     # --- what the page asks for
 
     def scene_bytes(self) -> bytes:
         """The scene, with the number that later answers refer to; an empty one if there is none yet."""
-        with self._busy:
-            common: dict[str, Any] = {"number": self.number, "live": True, "method": self.method, "sound": self.sound}
-            common["largest_upload"] = self.largest_upload
-            if self.scene is None:
-                return pack(common, {})
-            return self._once("scene", lambda scene: scene.to_bytes(**common))
+        common: dict[str, Any] = {"live": True, "method": self.method, "sound": self.sound}
+        common["largest_upload"] = self.largest_upload
+        if self.scene is None:
+            return pack({"number": self.number, **common}, {})
+        return self._once("scene", lambda scene, number: scene.to_bytes(number=number, **common))
 
     def trust_bytes(self, vertex: int) -> bytes:
         """Distances and thresholds of the pairs of one vertex."""
@@ -121,15 +121,15 @@ class Session:
 
     def errors_bytes(self) -> bytes:
         """Geodesic errors, where the truth is known."""
-        return pack({}, {"errors": self._once("errors", lambda scene: scene.errors[scene.part.to_full])})
+        return pack({}, {"errors": self._once("errors", lambda scene, _: scene.errors[scene.part.to_full])})
 
     def distortion_bytes(self) -> bytes:
-        return pack({}, self._once("distortion", distortions))
+        return pack({}, self._once("distortion", lambda scene, _: distortions(scene)))
 
     # --- what is computed once for a scene
 
     def explorer(self) -> TrustExplorer:
-        return self._once("explorer", lambda scene: explorer_of(scene, method=self.method, sound=self.sound))
+        return self._once("explorer", lambda scene, _: explorer_of(scene, method=self.method, sound=self.sound))
 
     def _row_of(self, explorer: TrustExplorer, vertex: int) -> TrustRow:
         """The last row is kept: after a vertex was chosen, its pairs are asked for one after the other."""
@@ -138,12 +138,17 @@ class Session:
             self._last_row = last = (explorer, explorer.row(vertex))
         return last[1]
 
-    def _once(self, name: str, measure: Callable[[Scene], Any]) -> Any:
+    def _once(self, name: str, measure: Callable[[Scene, int], Any]) -> Any:
         """Measured when it is first asked for, and kept as long as the scene is shown."""
         with self._busy:
+            # one for each, so that what is quick does not wait for what is slow
+            lock = self._locks.setdefault(name, threading.Lock())
+        with lock:
+            with self._busy:
+                scene, number = self.shown(), self.number
             kept = self._measured.get(name)
-            if kept is None or kept[0] != self.number:
-                kept = self._measured[name] = (self.number, measure(self.shown()))
+            if kept is None or kept[0] != number:
+                kept = self._measured[name] = (number, measure(scene, number))
             return kept[1]
 
     def warm_up(self) -> threading.Thread:

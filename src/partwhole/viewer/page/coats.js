@@ -92,8 +92,9 @@ export function carried(paint, map) {
 export function valuePaint(values, [low, high], marked = null) {
   const paint = new Float32Array(3 * values.length);
   for (let v = 0; v < values.length; v++) {
-    paint[3 * v] = (values[v] - low) / (high - low || 1);
-    if (Number.isNaN(values[v])) paint[3 * v] = 0;
+    const share = (values[v] - low) / (high - low || 1);
+    // between two vertices numbers are interpolated, and infinity can't be
+    paint[3 * v] = Number.isNaN(share) ? 0 : Math.max(-1, Math.min(2, share));
     paint[3 * v + 1] = Number.isNaN(values[v]) ? 0 : 1;
     paint[3 * v + 2] = marked && marked[v] ? 1 : 0;
   }
@@ -118,7 +119,7 @@ export function regionPaint(distances, threshold, vertex, rtol) {
 }
 
 /** Red, green, blue of each vertex, from 0 to 255, as the coat shows them without light. */
-export function colorsOf(coat, count) {
+export function colorsOf(coat, count, pictured = null) {
   const colors = new Uint8Array(3 * count);
   for (let v = 0; v < count; v++) {
     let color = coat.plain;
@@ -129,13 +130,20 @@ export function colorsOf(coat, count) {
       const k = 4 * Math.round(255 * Math.max(0, Math.min(1, a)));
       color = [...coat.table.subarray(k, k + 3)].map((x) => x / 255);
     }
-    if (coat.mode === "texture") {
+    if (coat.mode === "texture" && pictured) color = pixelAt(pictured, a, 1 - b);
+    else if (coat.mode === "texture") {
       const odd = (Math.floor(14 * a) + Math.floor(14 * b)) % 2;
       color = [a, b, c].map((x) => (odd ? 0.65 * (0.25 + 0.7 * x) + 0.35 : 0.55 * (0.25 + 0.7 * x)));
     }
     for (let d = 0; d < 3; d++) colors[3 * v + d] = Math.round(255 * Math.max(0, Math.min(1, color[d])));
   }
   return colors;
+}
+
+/** The colour at a place of a picture, from 0 to 1 to the right and down; it repeats beyond. */
+function pixelAt({ data, width, height }, x, y) {
+  const column = Math.floor((x - Math.floor(x)) * width) % width, row = Math.floor((y - Math.floor(y)) * height) % height;
+  return [0, 1, 2].map((d) => data[4 * (row * width + column) + d] / 255);
 }
 
 /** A limit that most values keep: the largest of all but the highest hundredth, rounded up to one digit. */

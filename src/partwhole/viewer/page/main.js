@@ -35,6 +35,12 @@ class Page {
     new ResizeObserver(() => this.resized()).observe(at("stage"));
     this.dark = matchMedia("(prefers-color-scheme: dark)");
     this.dark.addEventListener("change", () => this.refresh());
+    // a driver may take the graphics card away, and give it back
+    at("canvas").addEventListener("webglcontextlost", (event) => event.preventDefault());
+    at("canvas").addEventListener("webglcontextrestored", () => {
+      this.painter = new Painter(at("canvas"));
+      this.draw();
+    });
     this.#controls();
   }
 
@@ -188,6 +194,8 @@ class Page {
       } else if (view !== "trust" && !found.rings) {
         const rings = await engine.rings(picked);
         if (!current()) return;
+        // no rings where there is no way
+        for (const role of Object.keys(rings)) rings[role] = rings[role].map((d) => (Number.isFinite(d) ? d : 0));
         found.rings = rings;
         this.refresh();
       }
@@ -364,7 +372,7 @@ class Page {
       const surface = action === "ply-part" ? scene.part : scene.whole;
       const panel = this.panels.list.find((p) => p.surface === surface);
       const coat = panel?.coat ?? { mode: "plain", plain: [0.8, 0.8, 0.8] };
-      save(`${name}-${surface.role}.ply`, ply(surface, colorsOf(coat, surface.size)), "application/octet-stream");
+      save(`${name}-${surface.role}.ply`, ply(surface, colorsOf(coat, surface.size, this.painter.pixels)), "application/octet-stream");
     }
     if (action === "png") save(`${name}.png`, [await picture(this)], "image/png");
     if (action === "report") {

@@ -18,6 +18,7 @@ export class Painter {
     this.stream = gl.createBuffer();
     this.kept = new WeakMap(); // buffers and tables by the array they were made of
     this.picture = null;
+    this.pixels = null; // of that picture
   }
 
   /** Give back what was made for surfaces that are gone. */
@@ -32,6 +33,9 @@ export class Painter {
     gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, gl.RGBA, gl.UNSIGNED_BYTE, bitmap);
     gl.generateMipmap(gl.TEXTURE_2D);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.LINEAR_MIPMAP_LINEAR);
+    const canvas = new OffscreenCanvas(bitmap.width, bitmap.height), context = canvas.getContext("2d");
+    context.drawImage(bitmap, 0, 0);
+    this.pixels = context.getImageData(0, 0, bitmap.width, bitmap.height);
   }
 
   resize(width, height, pixel) {
