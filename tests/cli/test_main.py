@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -145,3 +146,18 @@ def test_a_reader_that_leaves_gets_no_traceback() -> None:
     done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True)
     assert done.stdout.split()[-1] in "01"
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("partwhole ma", ["mask", "match"]),
+        ("partwhole evaluate --toge", ["--together"]),
+        ("partwhole evaluate --set shrec16-", ["shrec16-cuts", "shrec16-holes"]),
+    ],
+)
+def test_shells_complete_commands_options_and_choices(words: str, offered: list[str]) -> None:
+    asked = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" ")), "_PARTWHOLE_COMPLETE": "complete_bash"}
+    program = [sys.executable, "-c", "import sys; from partwhole.cli.main import main; sys.exit(main())"]
+    done = subprocess.run(program, env={**os.environ, **asked}, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == offered
