@@ -186,6 +186,7 @@ def test_the_trust_explorer(scene: Scene, serve: Serve, browse: Browse) -> None:
     other = page.script("partwhole.state.other")
     assert not row.guaranteed("wormhole")[other]
     assert "so nothing is proved" in page.text("#details")
+    assert "Not proved: fast marching is approximate" in page.text("#details")
     # and another one with Shift
     chosen = page.click_vertex(1, skip=60, shift=True)
     page.wait(f"partwhole.state.found.pair.other === {chosen}")
@@ -194,6 +195,22 @@ def test_the_trust_explorer(scene: Scene, serve: Serve, browse: Browse) -> None:
     hole = page.script("partwhole.state.found.pair.wormhole")
     assert hole["to_border"] + hole["across"] + hole["from_border"] == pytest.approx(
         row.thresholds["wormhole"][chosen], rel=1e-4
+    )
+
+
+def test_distances_with_a_proof_can_be_chosen(scene: Scene, serve: Serve, browse: Browse) -> None:
+    page = browse(serve(Session(scene)).address)
+    page.view("trust")
+    page.script("partwhole.chooseVertex(40)")
+    page.wait("partwhole.state.found.trust")
+    page.script(
+        "const m = document.getElementById('method'); m.value = 'dijkstra'; m.dispatchEvent(new Event('change'))"
+    )
+    page.wait("partwhole.state.found.pair")
+    assert "Proved: a guaranteed pair has the same distance along edges on the whole" in page.text("#details")
+    row = TrustExplorer.of(scene.part.mesh, method="dijkstra").row(40)
+    assert page.script("partwhole.state.found.trust.shares.wormhole") == pytest.approx(
+        row.guaranteed("wormhole").mean()
     )
 
 

@@ -56,6 +56,19 @@ def test_trust_is_that_of_the_explorer(scene: Scene) -> None:
     assert session.explorer() is session.explorer()
 
 
+def test_another_method_may_be_asked_for(scene: Scene) -> None:
+    session = Session(scene, method="fast_marching", sound=True)
+    assert session.explorer().sound
+    along_edges = session.explorer("dijkstra")
+    assert (along_edges.method, along_edges.sound) == ("dijkstra", False)
+    assert session.explorer("dijkstra") is along_edges
+    np.testing.assert_array_equal(
+        unpack(session.trust_bytes(9, "dijkstra"))[1]["distances"], along_edges.row(9).distances
+    )
+    with pytest.raises(ValueError, match="method must be one of fast_marching, dijkstra, exact, got 'guess'"):
+        session.pair_bytes(1, 2, "guess")
+
+
 def test_a_pair_has_its_wormhole_and_its_way(scene: Scene) -> None:
     meta, arrays = unpack(Session(scene).pair_bytes(9, 500))
     ways = {name: way.reshape(-1, 3) for name, way in arrays.items()}

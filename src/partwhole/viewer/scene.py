@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -169,13 +169,13 @@ class Scene:
     def whole_camera(self) -> Camera:
         """Shows that side of the whole to which the side of the part that is seen first is mapped."""
         assert self.whole is not None
-        own = self.whole.camera
         if self.vertex_map is None:
-            return own
+            return self.whole.camera
+        up = guess_up(self.whole.mesh)
         eye = self.part.camera.axes[2]
         seen = np.maximum(outward_normals(self.part.mesh) @ eye, 0) * self.part.mesh.vertex_areas
         mapped = outward_normals(self.whole.mesh)[self.shown_map(self.vertex_map)]
-        cameras = [replace(own, azimuth=azimuth, elevation=12.0) for azimuth in np.arange(16) * 22.5]
+        cameras = [Camera(azimuth, 12.0, up) for azimuth in np.arange(16) * 22.5]
         # rounded, so that the choice is the same on every machine
         scores = [round(float(seen @ np.maximum(mapped @ camera.axes[2], 0)), 6) for camera in cameras]
         return cameras[int(np.argmax(scores))]

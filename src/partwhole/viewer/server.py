@@ -66,8 +66,11 @@ class _Handler(BaseHTTPRequestHandler):
         answers: dict[str, Callable[[dict[str, str]], tuple[str, bytes]]] = {
             "/": lambda q: ("text/html; charset=utf-8", page_html().encode()),
             "/scene": lambda q: (_BINARY, session.scene_bytes()),
-            "/trust": lambda q: (_BINARY, session.trust_bytes(_number(q, "vertex"))),
-            "/pair": lambda q: (_BINARY, session.pair_bytes(_number(q, "vertex"), _number(q, "other"))),
+            "/trust": lambda q: (_BINARY, session.trust_bytes(_number(q, "vertex"), q.get("method"))),
+            "/pair": lambda q: (
+                _BINARY,
+                session.pair_bytes(_number(q, "vertex"), _number(q, "other"), q.get("method")),
+            ),
             "/rings": lambda q: (_BINARY, session.rings_bytes(_number(q, "vertex"))),
             "/errors": lambda q: (_BINARY, session.errors_bytes()),
             "/distortion": lambda q: (_BINARY, session.distortion_bytes()),

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -82,17 +82,17 @@ class Session:
             return pack({"number": self.number, **common}, {})
         return self._once("scene", lambda scene, number: scene.to_bytes(number=number, **common))
 
-    def trust_bytes(self, vertex: int) -> bytes:
-        """Distances and thresholds of the pairs of one vertex."""
-        explorer = self.explorer()
+    def trust_bytes(self, vertex: int, method: str | None = None) -> bytes:
+        """Distances and thresholds of the pairs of one vertex, measured as was said at the start, or by another method."""
+        explorer = self.explorer(method)
         row = self._row_of(explorer, vertex)
         arrays = {"distances": row.distances}
         arrays |= {kind.replace("-", "_"): threshold for kind, threshold in row.thresholds.items()}
         return pack({"vertex": vertex, "no_same_loop": explorer.no_same_loop}, arrays)
 
-    def pair_bytes(self, vertex: int, other: int) -> bytes:
+    def pair_bytes(self, vertex: int, other: int, method: str | None = None) -> bytes:
         """The wormhole that decides a pair, and the shortest way on the part."""
-        explorer = self.explorer()
+        explorer = self.explorer(method)
         wormhole = explorer.wormhole(vertex, other)
         distances = self._row_of(explorer, vertex).distances
         arrays = {"geodesic": self._centred(explorer.path(distances, other))}
@@ -128,8 +128,11 @@ class Session:
 
     # --- what is computed once for a scene
 
-    def explorer(self) -> TrustExplorer:
-        return self._once("explorer", lambda scene, _: explorer_of(scene, method=self.method, sound=self.sound))
+    def explorer(self, method: str | None = None) -> TrustExplorer:
+        """The trust explorer; boundary edges are allowed for only with the method that was chosen together with that."""
+        chosen = self.method if method is None else _known(method)
+        sound = self.sound and chosen == self.method
+        return self._once(f"explorer, {chosen}", lambda scene, _: explorer_of(scene, method=chosen, sound=sound))
 
     def _row_of(self, explorer: TrustExplorer, vertex: int) -> TrustRow:
         """The last row is kept: after a vertex was chosen, its pairs are asked for one after the other."""
@@ -216,15 +219,17 @@ class Session:
                 self._uploads = {"part": whole, "whole": part}
                 part, whole = whole, part
             scene = Scene.of(part, whole)
-        self.show(scene)
+        number = self.show(scene)
         self.warm_up()
-        return {"number": self.number}
+        return {"number": number}
 
-    def show(self, scene: Scene) -> None:
+    def show(self, scene: Scene) -> int:
+        """Show another scene; its number."""
         with self._busy:
             self.scene = scene
             self.number += 1
             self.job = None
+            return self.number
 
     # --- matching
 
@@ -267,6 +272,13 @@ class Session:
 
     def _centred(self, points: np.ndarray) -> np.ndarray:
         return points - middle_of(self.shown().part.mesh)
+
+
+def _known(method: str) -> Method:
+    for known in get_args(Method):
+        if known == method:
+            return known
+    raise ValueError(f"method must be one of {', '.join(get_args(Method))}, got {method[:40]!r}")
 
 
 def explorer_of(scene: Scene, *, method: Method, sound: bool) -> TrustExplorer:

@@ -3,6 +3,16 @@
 import { GUARANTEED, NOT_GUARANTEED, OTHER, STRAIGHT, WAY, css, gradient } from "./coats.js";
 import { RTOL, percent } from "./views.js";
 
+export const METHODS = { fast_marching: "by fast marching", dijkstra: "along edges", exact: "exact" };
+
+/** Whether guaranteed pairs are proved consistent, with distances of this kind; as `what_holds` of the command line. */
+function whatHolds({ method, isSound }) {
+  if (method === "dijkstra") return "Proved: a guaranteed pair has the same distance along edges on the whole.";
+  if (method === "exact" && isSound) return "Proved: a guaranteed pair has the same geodesic distance on the whole.";
+  if (method === "exact") return "Not proved: a way may leave inside a boundary edge. Distances along edges give a proof, and so does --sound.";
+  return "Not proved: fast marching is approximate, and errs where its error passes the margin. Distances along edges give a proof.";
+}
+
 export function element(name, text, ...children) {
   const made = document.createElement(name);
   if (text) made.textContent = text;
@@ -41,11 +51,11 @@ export function matchDetails(scene, state) {
 }
 
 /** What is guaranteed with the chosen vertex, and what decided the pair with the other. */
-export function trustDetails(scene, state) {
+export function trustDetails(scene, state, engine) {
   const row = state.found.trust;
   if (state.picked === null) return [element("p", "Click a vertex of the part to see which distances to it can be trusted.")];
   if (!row) return [element("p", "measuring…")];
-  const said = [];
+  const said = [element("p", whatHolds(engine))];
   if (row.noSameLoop) said.push(element("p", `C_L does not apply: ${row.noSameLoop}`));
   if (state.other === null) {
     said.push(element("p", Number(row.shares.wormhole) === 1 ? "Every distance to this vertex is guaranteed." : ""));

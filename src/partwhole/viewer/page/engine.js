@@ -4,17 +4,25 @@ import { askArrays } from "./data.js";
 
 /** Asks the server behind the page. */
 export class LiveEngine {
-  constructor() {
+  constructor(scene) {
     this.note = "";
+    this.sound = scene.meta.sound;
+    this.method = this.chosen = scene.meta.method;
+    this.methods = [...new Set([this.chosen, "fast_marching", "dijkstra"])];
+  }
+
+  /** Boundary edges are allowed for with the method that was chosen at the start. */
+  get isSound() {
+    return this.sound && this.method === this.chosen;
   }
 
   async trust(vertex) {
-    const { meta, arrays } = await askArrays("/trust", { vertex });
+    const { meta, arrays } = await askArrays("/trust", { vertex, method: this.method });
     return { ...arrays, noSameLoop: meta.no_same_loop };
   }
 
   async pair(vertex, other) {
-    const { meta, arrays } = await askArrays("/pair", { vertex, other });
+    const { meta, arrays } = await askArrays("/pair", { vertex, other, method: this.method });
     return { wormhole: meta.wormhole, ...arrays };
   }
 
@@ -37,6 +45,9 @@ export class LocalEngine {
     this.scene = scene;
     this.tell = tell;
     this.border = null;
+    this.method = "dijkstra";
+    this.methods = [this.method];
+    this.isSound = false;
     this.note = "This is a report: distances are measured in the browser, along edges, which is what the criteria are proved for.";
   }
 

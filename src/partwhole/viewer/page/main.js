@@ -3,7 +3,7 @@
 import { OrbitCamera } from "./camera.js";
 import { colorsOf } from "./coats.js";
 import { ask, askArrays, askJson, embeddedScene } from "./data.js";
-import { element, legendElements, matchDetails, placeButtons, trustDetails, trustLegend } from "./details.js";
+import { METHODS, element, legendElements, matchDetails, placeButtons, trustDetails, trustLegend } from "./details.js";
 import { mapCsv, npz, ply, save } from "./downloads.js";
 import { LiveEngine, LocalEngine } from "./engine.js";
 import { Dropped } from "./files.js";
@@ -56,7 +56,9 @@ class Page {
     for (const role of ["part", "whole"]) {
       if (scene[role]) this.state.cameras[role] = new OrbitCamera(scene[role].meta.view);
     }
-    this.engine = scene.meta.live ? new LiveEngine() : new LocalEngine(scene, (text) => this.status(text));
+    this.engine = scene.meta.live ? new LiveEngine(scene) : new LocalEngine(scene, (text) => this.status(text));
+    at("method").replaceChildren(...this.engine.methods.map((id) => Object.assign(element("option", METHODS[id]), { value: id })));
+    at("method").value = this.engine.method;
     document.title = scene.meta.title ? `${scene.meta.title} · partwhole` : "partwhole";
     at("title").textContent = scene.meta.title || "partwhole";
     at("welcome").hidden = Boolean(scene.part);
@@ -111,7 +113,7 @@ class Page {
     at("picture-field").hidden = id !== "texture";
     at("places").hidden = id !== "confidence";
     at("rings").parentElement.hidden = !id || id === "trust";
-    at("click").hidden = at("other-field").hidden = id !== "trust";
+    at("click").hidden = at("other-field").hidden = at("method").parentElement.hidden = id !== "trust";
     this.refresh();
     if (id) this.measure();
   }
@@ -227,7 +229,7 @@ class Page {
     this.panels.show(trust ? trustPanels(scene, state) : pairPanels(scene, coats, state));
     at("wiper").hidden = !coats.part?.before;
     at("legend").replaceChildren(...(trust ? trustLegend(scene, state) : legendElements(view.legend?.(scene, state.found))));
-    at("details").replaceChildren(...(trust ? trustDetails(scene, state) : matchDetails(scene, state)));
+    at("details").replaceChildren(...(trust ? trustDetails(scene, state, this.engine) : matchDetails(scene, state)));
     this.draw();
   }
 
@@ -305,6 +307,13 @@ class Page {
 
   #controls() {
     for (const id of ["borders", "rings", "linked"]) at(id).addEventListener("change", () => this.refresh());
+    at("method").addEventListener("change", () => {
+      this.engine.method = at("method").value;
+      Object.assign(this.state.found, { trust: null, pair: null });
+      this.state.other = null;
+      this.refresh();
+      this.measure();
+    });
     at("up").addEventListener("change", () => {
       for (const camera of Object.values(this.state.cameras)) camera.stand(at("up").value);
       this.draw();
