@@ -118,6 +118,8 @@ def test_bad_files(tmp_path: Path, one_error: Callable[..., str]) -> None:
     assert "12 points, too few for 15 neighbours: give --neighbors less than 12" in one_error(
         "embed", tmp_path / "a.npy"
     )
+    (tmp_path / "one.csv").write_text("1,2,3\n")
+    assert "holds 1 point; a map needs at least 3" in one_error("embed", tmp_path / "one.csv")
     assert "--components must be less than the number of points, 12" in one_error(
         "embed", tmp_path / "a.npy", "--neighbors", 5, "--components", 12
     )

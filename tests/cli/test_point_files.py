@@ -27,6 +27,15 @@ def test_rows_of_text(name: str, text: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(read_points(tmp_path / name), POINTS)
 
 
+def test_a_column_that_counts_the_rows_is_left_out_and_it_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(",x,y,z\n0,0,1.5,-2e-3\n1,1,2,3\n2,4,5,6\n")
+    with pytest.warns(UserWarning, match="first column has no name and counts the rows"):
+        np.testing.assert_array_equal(read_points(path), POINTS)
+    path.write_text(",y,z\n0,1.5,-2e-3\n1,2,3\n4,5,6\n")  # no name, but no numbering either
+    np.testing.assert_array_equal(read_points(path), POINTS)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.int16, np.float64])
 def test_arrays(dtype: type, tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", POINTS.astype(dtype))

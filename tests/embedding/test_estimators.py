@@ -271,6 +271,13 @@ def test_it_is_said_when_only_local_pairs_are_guaranteed() -> None:
         TCIE(n_neighbors=3).fit(line)
 
 
+def test_it_is_said_when_hardly_any_other_pair_is_guaranteed() -> None:
+    line = np.stack([np.arange(100.0), np.zeros(100)], axis=1)
+    inside = np.arange(47, 53)
+    with pytest.warns(EmbeddingWarning, match="hardly any pair farther apart than .* 94 of 100 points on the boundary"):
+        TCIE(n_neighbors=3, boundary=np.delete(np.arange(100), inside)).fit(line)
+
+
 def test_starts(roll, fitted) -> None:
     found = WHCIE(n_neighbors=10, init=fitted.embedding_).fit(roll.points)
     assert procrustes_error(found.embedding_, fitted.embedding_) < 1e-3

@@ -116,9 +116,9 @@ def _read(path: Path, voice: Voice, *, repair: bool) -> Mesh | Float[np.ndarray,
 
     if path.is_dir():
         raise ValueError(f"{path} is a folder; give a file of points or a mesh")
-    if path.suffix.lower() in (*TEXT, ".npy"):
-        return read_points(path)
     with voice.warnings_as_notes():
+        if path.suffix.lower() in (*TEXT, ".npy"):
+            return read_points(path)
         try:
             return read_mesh(path, repair=repair)
         except ValueError as error:  # the remedy, in the words of the command line
@@ -129,6 +129,8 @@ def _check(
     given: Mesh | Float[np.ndarray, "n d"], path: Path, method: MapMethod, *, components: int, neighbors: int
 ) -> None:
     n = given.n_vertices if isinstance(given, Mesh) else len(given)
+    if n < 3:
+        raise ValueError(f"{path} holds {n} point{'s' * (n > 1)}; a map needs at least 3")
     if n <= neighbors:
         raise ValueError(f"{path} holds {n} points, too few for {neighbors} neighbours: give --neighbors less than {n}")
     if components >= n:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -61,7 +62,7 @@ def _rows(path: Path) -> Float[np.ndarray, "n d"]:
     except UnicodeDecodeError:
         raise ValueError(f"{path} is no text: give rows of numbers, an .npy file or a mesh") from None
     rows: list[list[float]] = []
-    named = False
+    names: list[str] | None = None
     for number, line in enumerate(lines, start=1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
@@ -69,15 +70,26 @@ def _rows(path: Path) -> Float[np.ndarray, "n d"]:
         try:
             rows.append([float(cell) if cell.strip() else float("nan") for cell in cells])
         except ValueError:
-            if rows or named:
+            if rows or names is not None:
                 raise ValueError(f"{path}, line {number} is no row of numbers: {line.strip()[:40]!r}") from None
-            named = True
+            names = cells
             continue
         if len(rows[-1]) != len(rows[0]):
             raise ValueError(f"{path}, line {number} has {len(rows[-1])} numbers, those before have {len(rows[0])}")
     if not rows:
         raise ValueError(f"{path} holds no numbers")
-    return np.array(rows)
+    return _without_numbering(np.array(rows), names, path)
+
+
+def _without_numbering(table: Float[np.ndarray, "n d"], names: list[str] | None, path: Path) -> np.ndarray:
+    """Tables are often saved with a first column, which has no name, that counts the rows: no coordinate."""
+    if not names or names[0].strip(' "') or table.shape[1] < 2 or len(table) < 2:
+        return table
+    first = table[:, 0]
+    if not (np.isfinite(first).all() and (np.diff(first) == 1).all()):
+        return table
+    warnings.warn(f"{path}: the first column has no name and counts the rows; it was left out", stacklevel=4)
+    return table[:, 1:]
 
 
 def _cells(line: str) -> list[str]:

@@ -26,6 +26,9 @@ from partwhole.mesh import Mesh
 # Points of a mesh step onto it at the corners of a face, as it were.
 _MESH_ENTRIES = 3
 
+# This share of all far pairs is hardly any.
+_FEW = 0.01
+
 # New points whose distances are held at a time, in entries of their matrix.
 _BLOCK_ENTRIES = 1 << 24
 
@@ -164,13 +167,15 @@ class TrustedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return pair_weights(guaranteed, D, small=self.small_distance_, unit=self._unit, falloff=self.falloff_)
 
     def _warn_if_only_local(self, mask: Bool[np.ndarray, "n n"], distances: Float[np.ndarray, "n n"]) -> None:
-        largest = distances.max(initial=0.0, where=np.isfinite(distances))
-        if largest <= self.small_distance_ or np.any(mask & (distances > self.small_distance_)):
+        far = np.isfinite(distances) & (distances > self.small_distance_)
+        trusted, n_far = np.count_nonzero(far & mask), np.count_nonzero(far)
+        # fewer than one a point can't hold a map together, unless there are no more to be had
+        if trusted >= min(len(mask), max(1, _FEW * n_far)) or not n_far:
             return
         warnings.warn(
-            f"no pair farther apart than {self.small_distance_:.3g} is guaranteed, with {len(self.boundary_)} of {len(mask)} "
-            "points on the boundary: the map is made of local distances alone and may bend at will; check boundary_ "
-            "and give boundary= if it was detected wrongly, or sample the surface more densely",
+            f"{'hardly any' if trusted else 'no'} pair farther apart than {self.small_distance_:.3g} is guaranteed, with "
+            f"{len(self.boundary_)} of {len(mask)} points on the boundary: the map is made of local distances alone and may "
+            "bend at will; check boundary_ and give boundary= if it was detected wrongly, or sample the surface more densely",
             EmbeddingWarning,
             stacklevel=3,
         )
