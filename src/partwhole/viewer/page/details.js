@@ -1,6 +1,7 @@
 // Words about what was chosen, and the legend.
 
 import { GUARANTEED, NOT_GUARANTEED, OTHER, STRAIGHT, WAY, css, gradient } from "./coats.js";
+import { element } from "./dom.js";
 import { RTOL, percent } from "./views.js";
 
 export const METHODS = { fast_marching: "by fast marching", dijkstra: "along edges", exact: "exact" };
@@ -11,13 +12,6 @@ function whatHolds({ method, isSound }) {
   if (method === "exact" && isSound) return "Proved: a guaranteed pair has the same geodesic distance on the whole.";
   if (method === "exact") return "Not proved: a way may leave inside a boundary edge. Distances along edges give a proof, and so does --sound.";
   return "Not proved: fast marching is approximate, and errs where its error passes the margin. Distances along edges give a proof.";
-}
-
-export function element(name, text, ...children) {
-  const made = document.createElement(name);
-  if (text) made.textContent = text;
-  made.append(...children);
-  return made;
 }
 
 function list(rows) {

@@ -1,0 +1,319 @@
+// What is chosen and shown: asks the engine, and keeps panels and words in step with it.
+
+import { OrbitCamera } from "./camera.js";
+import { askArrays, askJson } from "./data.js";
+import { METHODS, legendElements, matchDetails, placeButtons, trustDetails, trustLegend } from "./details.js";
+import { at, element } from "./dom.js";
+import { LiveEngine, LocalEngine } from "./engine.js";
+import { Painter } from "./painter.js";
+import { Panels } from "./panels.js";
+import { Scene } from "./scene.js";
+import { VIEWS, judged, pairPanels, tellingOther, trustPanels } from "./views.js";
+
+const SLOW = 50; // milliseconds between frames above which turning is drawn more coarsely
+const NEWS = 8000; // milliseconds
+const COARSEST = 0.4;
+const REST = 180; // milliseconds without turning after which all is drawn finely again
+const TITLE = 46; // pixels of a panel that its title takes
+
+export class Page {
+  constructor() {
+    this.painter = new Painter(at("canvas"));
+    this.panels = new Panels(at("panels"), {
+      pick: (panel, vertex, shift) => this.pick(panel, vertex, shift),
+      hover: (panel, vertex) => this.hover(panel, vertex),
+      turned: (panel) => this.turned(panel),
+    });
+    this.state = { view: "", picked: null, other: null, wipe: 0, found: {}, cameras: {}, options: {} };
+    this.asked = 0; // answers to questions that are no longer asked are dropped
+    this.drawing = false;
+    this.motion = { fineness: 1, last: 0, timer: 0 };
+    new ResizeObserver(() => this.resized()).observe(at("stage"));
+    this.dark = matchMedia("(prefers-color-scheme: dark)");
+    this.dark.addEventListener("change", () => this.refresh());
+    // a driver may take the graphics card away, and give it back
+    at("canvas").addEventListener("webglcontextlost", (event) => event.preventDefault());
+    at("canvas").addEventListener("webglcontextrestored", () => {
+      this.painter = new Painter(at("canvas"));
+      this.draw();
+    });
+  }
+
+  // --- scenes
+
+  show(data) {
+    const scene = new Scene(data);
+    this.scene = scene;
+    this.painter.forget();
+    this.coats = {};
+    Object.assign(this.state, { picked: null, other: null, wipe: 0, found: {} });
+    at("wipe").value = 0;
+    for (const role of ["part", "whole"]) {
+      if (scene[role]) this.state.cameras[role] = new OrbitCamera(scene[role].meta.view);
+    }
+    this.engine = scene.meta.live ? new LiveEngine(scene) : new LocalEngine(scene, (text) => this.status(text));
+    at("method").replaceChildren(...this.engine.methods.map((id) => Object.assign(element("option", METHODS[id]), { value: id })));
+    at("method").value = this.engine.method;
+    document.title = scene.meta.title ? `${scene.meta.title} · partwhole` : "partwhole";
+    at("title").textContent = scene.meta.title || "partwhole";
+    at("welcome").hidden = Boolean(scene.part);
+    const live = scene.meta.live;
+    for (const name of ["open", "report"]) {
+      for (const button of document.querySelectorAll(`[data-action="${name}"]`)) button.hidden = !live;
+    }
+    this.button("swap").hidden = !(live && this.dropped?.last.length === 2);
+    at("downloads").hidden = !scene.part;
+    for (const name of ["csv", "npz"]) this.button(name).hidden = !scene.map;
+    this.button("ply-whole").hidden = !scene.whole;
+    at("linked").parentElement.hidden = !scene.whole;
+    at("borders").parentElement.hidden = at("rings").parentElement.hidden = !scene.part;
+    at("up").parentElement.hidden = !scene.part;
+    at("up").value = scene.part ? scene.meta.part.view.up : "z";
+    at("choose").parentElement.hidden = !scene.part;
+    at("vertex").max = at("other").max = scene.part ? scene.meta.part.vertices - 1 : 0;
+    const notes = [...(scene.meta.notes ?? []), this.engine.note].filter(Boolean);
+    at("notes").replaceChildren(...notes.map((note) => element("p", note)));
+    at("warnings").replaceChildren(...(scene.meta.warnings ?? []).map((warning) => element("p", warning)));
+    at("places").replaceChildren(...placeButtons(scene, (vertex) => this.lookAt(vertex)));
+    this.#viewButtons();
+    const views = Object.keys(VIEWS).filter((id) => scene.part && VIEWS[id].has(scene));
+    this.choose(views.includes(this.state.view) ? this.state.view : (views[0] ?? ""));
+  }
+
+  button(action) {
+    return document.querySelector(`aside [data-action="${action}"]`);
+  }
+
+  #viewButtons() {
+    const scene = this.scene;
+    const buttons = Object.entries(VIEWS).filter(([, view]) => scene.part && view.has(scene)).map(([id, view]) => {
+      const button = element("button", view.name);
+      Object.assign(button, { type: "button" });
+      button.dataset.view = id;
+      button.setAttribute("role", "radio");
+      button.addEventListener("click", () => this.choose(id));
+      return button;
+    });
+    at("views").replaceChildren(...buttons);
+  }
+
+  choose(id) {
+    this.state.view = id;
+    for (const button of at("views").children) {
+      const chosen = button.dataset.view === id;
+      button.setAttribute("aria-checked", chosen);
+      button.tabIndex = chosen ? 0 : -1;
+      if (chosen) button.scrollIntoView({ block: "nearest", inline: "nearest" });
+    }
+    at("picture-field").hidden = id !== "texture";
+    at("places").hidden = id !== "confidence";
+    at("rings").parentElement.hidden = !id || id === "trust";
+    at("click").hidden = at("other-field").hidden = at("method").parentElement.hidden = id !== "trust";
+    this.refresh();
+    if (id) this.measure();
+  }
+
+  // --- what is chosen
+
+  pick(panel, vertex, shift) {
+    if (vertex < 0) return;
+    const { scene, state } = this;
+    const second = shift || document.querySelector('input[name="click"]:checked').value === "other";
+    if (state.view === "trust" && second && state.picked !== null) this.chooseOther(vertex);
+    else if (panel.surface === scene.part) this.chooseVertex(vertex);
+    else if (scene.map) this.chooseVertex(scene.vertexMatchedTo(vertex));
+  }
+
+  chooseVertex(vertex) {
+    const { state } = this;
+    Object.assign(state, { picked: vertex, other: null });
+    Object.assign(state.found, { rings: null, trust: null, pair: null });
+    at("vertex").value = this.scene.part.number(vertex);
+    at("other").value = "";
+    this.refresh();
+    this.measure();
+  }
+
+  /** Choose a vertex, and turn so that it is seen, and its match too. */
+  lookAt(vertex) {
+    const { scene, state } = this;
+    state.cameras.part.face(scene.part.normal(vertex));
+    if (scene.map) state.cameras.whole.face(scene.whole.normal(scene.map[vertex]));
+    this.chooseVertex(vertex);
+  }
+
+  async chooseOther(vertex) {
+    const { state } = this;
+    state.other = vertex;
+    at("other").value = this.scene.part.number(vertex);
+    const asked = this.asked;
+    await this.attempt(async () => {
+      const pair = await this.engine.pair(state.picked, vertex);
+      if (asked !== this.asked || state.other !== vertex) return;
+      state.found.pair = { ...pair, other: vertex };
+      this.refresh();
+    });
+  }
+
+  /** The number of the vertex under the pointer, and what the view knows of it. */
+  hover(panel, vertex) {
+    const { scene, state } = this;
+    let text = vertex < 0 ? "" : `vertex ${panel.surface.number(vertex)}`;
+    if (text && panel.surface === scene.part && scene.confidence) text += `, confidence ${scene.confidence[vertex].toFixed(2)}`;
+    const row = state.found.trust;
+    if (text && state.view === "trust" && row) text = `vertex ${panel.surface.number(vertex)}, soft mask ${row.soft[vertex].toFixed(2)}`;
+    this.panels.say(panel, text);
+  }
+
+  /** Ask for what the view needs and has not got. */
+  async measure() {
+    const { state, engine } = this, { view, picked, found } = state;
+    const asked = ++this.asked;
+    const current = () => asked === this.asked;
+    await this.attempt(async () => {
+      const needed = VIEWS[view].needs;
+      if (needed && !found[needed]) {
+        this.status("measuring distances …");
+        found[needed] = await engine[needed]();
+        delete this.coats[view];
+        if (!current()) return;
+        this.status("");
+        this.refresh();
+      }
+      if (picked === null) return;
+      if (view === "trust" && !found.trust) {
+        const row = judged(await engine.trust(picked), picked);
+        if (!current()) return;
+        found.trust = row;
+        this.refresh();
+        const other = tellingOther(row);
+        if (state.other === null && other !== null) await this.chooseOther(other);
+      } else if (view !== "trust" && !found.rings) {
+        const rings = await engine.rings(picked);
+        if (!current()) return;
+        // no rings where there is no way
+        for (const role of Object.keys(rings)) rings[role] = rings[role].map((d) => (Number.isFinite(d) ? d : 0));
+        found.rings = rings;
+        this.refresh();
+      }
+    });
+  }
+
+  async attempt(work) {
+    try {
+      await work();
+    } catch (error) {
+      this.wrong(error.message);
+    }
+  }
+
+  // --- what is seen
+
+  refresh() {
+    const { scene, state } = this, view = VIEWS[state.view];
+    state.options = { borders: at("borders").checked, rings: at("rings").checked, linked: at("linked").checked, dark: this.dark.matches };
+    if (!view) {
+      this.panels.show([]);
+      at("legend").replaceChildren();
+      this.draw();
+      return;
+    }
+    const trust = state.view === "trust";
+    this.coats[state.view] ??= view.coats(scene, state.found);
+    const coats = this.coats[state.view];
+    this.panels.show(trust ? trustPanels(scene, state) : pairPanels(scene, coats, state));
+    at("wiper").hidden = !coats.part?.before;
+    at("legend").replaceChildren(...(trust ? trustLegend(scene, state) : legendElements(view.legend?.(scene, state.found))));
+    at("details").replaceChildren(...(trust ? trustDetails(scene, state, this.engine) : matchDetails(scene, state)));
+    this.draw();
+  }
+
+  turned(panel) {
+    const { cameras } = this.state;
+    if (at("linked").checked) {
+      for (const camera of Object.values(cameras)) {
+        if (camera !== panel.camera && camera.up === panel.camera.up) camera.follow(panel.camera);
+      }
+    }
+    const { motion } = this;
+    clearTimeout(motion.timer);
+    motion.timer = setTimeout(() => {
+      Object.assign(motion, { timer: 0, last: 0 });
+      this.draw();
+    }, REST);
+    this.draw();
+  }
+
+  /** How finely to draw: as the screen has it, but coarser while something turns that is slow to draw. */
+  fineness() {
+    const { motion } = this, now = performance.now();
+    if (!motion.timer) return 1;
+    const took = motion.last ? now - motion.last : 0;
+    if (took > SLOW && took < 2000) motion.fineness = Math.max(COARSEST, 0.75 * motion.fineness);
+    motion.last = now;
+    return motion.fineness;
+  }
+
+  resized() {
+    this.panels.rearrange();
+    this.draw();
+  }
+
+  /** At the next frame, once. */
+  draw() {
+    if (this.drawing) return;
+    this.drawing = true;
+    requestAnimationFrame(() => {
+      this.drawing = false;
+      this.drawNow();
+    });
+  }
+
+  drawNow(pixel = Math.min(devicePixelRatio || 1, 2) * this.fineness()) {
+    const stage = at("stage").getBoundingClientRect();
+    this.painter.resize(stage.width, stage.height, pixel);
+    this.painter.begin();
+    const boxes = this.panels.boxes();
+    this.panels.list.forEach((panel, k) => {
+      const box = boxes[k];
+      if (!panel.camera.fitted) panel.camera.fit(panel.surface, box.width / box.height, Math.min(TITLE / box.height, 0.3));
+      this.painter.draw(panel, box);
+    });
+    document.body.dataset.drawn = String(Number(document.body.dataset.drawn ?? 0) + 1);
+  }
+
+  status(text) {
+    at("status").className = "";
+    at("status").textContent = text;
+  }
+
+  /** A status that is news for a while. */
+  news(text) {
+    this.status(text);
+    setTimeout(() => at("status").textContent === text && this.status(""), NEWS);
+  }
+
+  wrong(text) {
+    at("status").className = "wrong";
+    at("status").textContent = text;
+  }
+
+  // --- the server
+
+  /** Follow a match that is being computed until it has ended. */
+  async follow() {
+    for (;;) {
+      const { number, job } = await askJson("/job");
+      if (number !== this.scene.meta.number) {
+        this.show(await askArrays("/scene"));
+        this.news(job?.state === "done" ? `matched in ${job.took} s` : "");
+        if (!job || job.state !== "running") return;
+      }
+      if (!job) return;
+      if (job.state === "failed") return this.status(job.stage);
+      if (job.state === "done") return;
+      this.status(`${job.stage} … ${Math.round(job.seconds)} s`);
+      await new Promise((go) => setTimeout(go, 400));
+    }
+  }
+}
