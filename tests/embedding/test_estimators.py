@@ -260,6 +260,21 @@ def test_pieces_apart_are_put_side_by_side_and_it_is_said(roll) -> None:
     np.testing.assert_array_equal(found.transform(X), found.embedding_)
 
 
+def test_points_that_coincide_may_be_why_pieces_are_apart() -> None:
+    few = np.random.default_rng(0).random((6, 3))
+    with pytest.warns(EmbeddingWarning, match="6 components") as caught:
+        WHCIE(n_neighbors=5).fit(np.repeat(few, 6, axis=0))
+    told = [str(warning.message) for warning in caught]
+    assert any("use more than n_neighbors=5; 30 points lie where others do" in line for line in told)
+
+
+def test_a_point_by_itself_stays_with_its_nearest(roll) -> None:
+    X = np.concatenate([roll.points, roll.points[:1] + np.array([0, 0, 40])])
+    found = WHCIE(n_neighbors=10).fit(X)
+    assert np.count_nonzero(found.weights_[-1, :-1]) >= 2
+    np.testing.assert_array_equal(found.weights_, found.weights_.T)
+
+
 def test_it_is_said_when_the_solver_stops_early(roll) -> None:
     with pytest.warns(EmbeddingWarning, match="max_iter=2"):
         WHCIE(n_neighbors=10, max_iter=2).fit(roll.points)
@@ -316,6 +331,9 @@ SQUARE = np.array([[0, 1, 2, 1], [1, 0, 1, 2], [2, 1, 0, 1], [1, 2, 1, 0.0]])
     [
         ({}, np.zeros((10, 3)), "n_neighbors=15, n_samples=10"),
         ({"n_neighbors": 0}, np.eye(20), "n_neighbors=0"),
+        ({"n_neighbors": 7.5}, np.eye(20), "n_neighbors must be a whole number, got 7.5"),
+        ({"n_neighbors": None}, np.eye(20), "n_neighbors must be a whole number, got None"),
+        ({"path_neighbors": "few"}, np.eye(20), "path_neighbors must be a whole number or None"),
         ({}, np.full((30, 3), np.nan), "contains NaN"),
         ({"n_components": 40}, np.random.default_rng(0).normal(size=(30, 3)), "n_components=40"),
         ({"metric": "cosine"}, np.eye(20), 'metric must be "euclidean" or "precomputed"'),

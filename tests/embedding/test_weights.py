@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partwhole.embedding.weights import pair_weights, unit_distance
+from partwhole.embedding.weights import pair_weights, unit_distance, with_nearest
 
 DISTANCES = np.array([[0.0, 1, 4, np.inf], [1, 0, 2, np.inf], [4, 2, 0, np.inf], [np.inf, np.inf, np.inf, 0]])
 NONE = np.zeros((4, 4), bool)
@@ -36,6 +36,18 @@ def test_what_has_no_way_has_no_weight_even_if_it_seems_guaranteed() -> None:
 def test_no_weight_vanishes() -> None:
     far = np.array([[0.0, 1e30], [1e30, 0.0]])
     assert pair_weights(~NONE[:2, :2], far, small=0.0, unit=1.0, falloff=4)[0, 1] > 0
+
+
+def test_a_point_without_weights_gets_its_nearest() -> None:
+    D = np.array([[0.0, 1, 5, 9], [1, 0, 4, 8], [5, 4, 0, 7], [9, 8, 7, 0]])
+    weights = (D <= 1).astype(np.float32)
+    np.testing.assert_array_equal(
+        with_nearest(weights, D, count=1), [[1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 1], [0, 0, 1, 1]]
+    )
+    all_have_some = weights[:2, :2]
+    assert with_nearest(all_have_some, D[:2, :2], count=1) is all_have_some
+    apart = np.array([[0.0, np.inf], [np.inf, 0.0]])
+    np.testing.assert_array_equal(with_nearest(np.eye(2, dtype=bool), apart, count=3), np.eye(2))
 
 
 def test_the_unit_is_the_small_distance_or_what_comes_nearest_to_it() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,8 @@ class GivenSurface:
 def surface_given(estimator: Any, X: Any, points: Any) -> GivenSurface:
     if estimator.metric not in ("euclidean", "precomputed"):
         raise ValueError(f'metric must be "euclidean" or "precomputed", got {estimator.metric!r}')
+    _check_whole_number("n_neighbors", estimator.n_neighbors, or_none=False)
+    _check_whole_number("path_neighbors", estimator.path_neighbors, or_none=True)
     precomputed = estimator.metric == "precomputed"
     if points is not None and not precomputed:
         raise ValueError('points goes with metric="precomputed"; here X has the points itself')
@@ -52,6 +55,11 @@ def surface_given(estimator: Any, X: Any, points: Any) -> GivenSurface:
         return _from_mesh(estimator, X)
     X = checked_data(estimator, X)
     return _from_distances(estimator, X, points) if precomputed else _from_points(estimator, X)
+
+
+def _check_whole_number(name: str, value: Any, *, or_none: bool) -> None:
+    if not (isinstance(value, Integral) or (or_none and value is None)):
+        raise ValueError(f"{name} must be a whole number{' or None' * or_none}, got {value!r}")
 
 
 def _from_points(estimator: Any, X: np.ndarray) -> GivenSurface:

@@ -20,7 +20,7 @@ from partwhole.embedding.point_clouds import neighbour_spacing
 from partwhole.embedding.result import EmbeddingWarning
 from partwhole.embedding.sklearn_versions import checked_data
 from partwhole.embedding.smacof import weighted_smacof
-from partwhole.embedding.weights import chosen_falloff, pair_weights, unit_distance
+from partwhole.embedding.weights import chosen_falloff, pair_weights, unit_distance, with_nearest
 from partwhole.mesh import Mesh
 
 # Points of a mesh step onto it at the corners of a face, as it were.
@@ -79,7 +79,8 @@ class TrustedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         guaranteed = criterion.soft_mask if self.soft else criterion.mask
         if criterion.kind == "same-loop":  # its products are rounded in another order for (j, i)
             guaranteed = np.maximum(guaranteed, guaranteed.T)
-        self.weights_ = self._weights(guaranteed, D)
+        self.weights_ = with_nearest(self._weights(guaranteed, D), D, count=self.n_components + 1)
+        self._warn_if_apart(given)
         self._warn_if_only_local(criterion.mask, D)
         self._points, self._mesh = given.points, given.mesh
         del criterion, guaranteed  # their matrices are as large as D, and the solver needs room
@@ -165,6 +166,20 @@ class TrustedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def _weights(self, guaranteed: np.ndarray, D: Float[np.ndarray, "m n"]) -> np.ndarray:
         return pair_weights(guaranteed, D, small=self.small_distance_, unit=self._unit, falloff=self.falloff_)
+
+    def _warn_if_apart(self, given: GivenSurface) -> None:
+        """Paths that don't reach all points have a remedy of their own, beside those of the solver."""
+        if given.points is None or self._precomputed or np.isfinite(given.distances[0]).all():
+            return
+        pieces = len(np.unique(np.isfinite(given.distances).argmax(axis=1)))  # by the first point of each
+        again = len(given.points) - len(np.unique(given.points, axis=0))
+        remedy = "embed the components one by one" if given.mesh else f"use more than n_neighbors={self.n_neighbors}"
+        warnings.warn(
+            f"no way leads from one to the other of {pieces} components: {remedy}"
+            + (f"; {again} points lie where others do, leave these out" if again else ""),
+            EmbeddingWarning,
+            stacklevel=3,
+        )
 
     def _warn_if_only_local(self, mask: Bool[np.ndarray, "n n"], distances: Float[np.ndarray, "n n"]) -> None:
         far = np.isfinite(distances) & (distances > self.small_distance_)

@@ -51,6 +51,24 @@ def pair_weights(
     return weights
 
 
+def with_nearest(weights: np.ndarray, distances: Float[np.ndarray, "n n"], *, count: int) -> np.ndarray:
+    """The same weights, but a point that has none gets weight 1 with its `count` nearest points that a way leads to.
+
+    So that one which lies by itself, with nothing guaranteed, still has a place near where it belongs.
+    """
+    lonely = np.flatnonzero(np.count_nonzero(weights, axis=1) == (weights.diagonal() > 0))
+    if not len(lonely):
+        return weights
+    weights = weights.copy()
+    for i in lonely:
+        ways = distances[i].copy()
+        ways[i] = np.inf
+        nearest = np.argsort(ways, kind="stable")[:count]
+        nearest = nearest[np.isfinite(ways[nearest])]
+        weights[i, nearest] = weights[nearest, i] = 1
+    return weights
+
+
 def chosen_falloff(falloff: Any, given: GivenSurface) -> float:
     """The number that was given; for "auto" `FALLOFF` where distances run along a graph, and otherwise 0."""
     if isinstance(falloff, str) and falloff == "auto":
