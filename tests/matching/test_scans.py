@@ -49,7 +49,7 @@ def check(found: MatchedScan) -> None:
 def test_what_comes_out(found: MatchedScan, cut: Cut, matcher: Matcher) -> None:
     check(found)
     assert found.part is cut.part
-    assert found.sizes == (cut.part.n_vertices, cut.whole.n_vertices)
+    assert found.as_matched.sizes == (cut.part.n_vertices, cut.whole.n_vertices)
     assert found.factor == 1
     assert found.model == "small"
     assert found.matched.all()
@@ -125,9 +125,13 @@ def test_large_surfaces_are_matched_with_fewer_vertices(small: ModuleType, match
     cut = cut_plane(whole, (0, 0, 0), (1.0, 0.5, 0.2))
     found = match(cut.part, whole, model=matcher, max_vertices=500)
     check(found)
-    assert found.sizes == (400, 500)
+    assert found.as_matched.sizes == (400, 500)
     assert "the whole is matched with 500 of its 3000 vertices" in found.notes
     assert len(np.unique(found.vertex_map)) > 50
+    # what was matched, and what came of it for all vertices, lie near each other
+    coarse = found.as_matched
+    assert coarse.vertex_map.max() < 500
+    assert len(coarse.confidence) == len(coarse.vertex_map) == coarse.part.n_vertices
 
 
 def test_refined(cut: Cut, found: MatchedScan, matcher: Matcher) -> None:

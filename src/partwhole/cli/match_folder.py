@@ -12,11 +12,11 @@ from partwhole.cli.voice import to_json, write_arrays, write_text
 from partwhole.matching.units import percent as share
 
 if TYPE_CHECKING:
-    from partwhole.matching.scans import MatchedScan
+    from partwhole.matching.scans import AsMatched, MatchedScan
 
 MAP, SUMMARY = "map.npz", "summary.json"
 # a picture of more vertices than this shows no more
-_DRAWN = 60_000
+_DRAWN = 30_000
 _LISTED = 20
 
 
@@ -53,25 +53,16 @@ def write_map(folder: Path, found: MatchedScan) -> dict[str, Path]:
 
 def write_pictures(folder: Path, found: MatchedScan) -> dict[str, Path]:
     """map.png, part and whole in the same colours, and confidence.png."""
-    from partwhole.mesh import decimate
     from partwhole.viewer.map_figures import confidence_figure, map_figure
 
     files = {name: folder / name for name in ("map.png", "confidence.png")}
-    part, whole, numbers, confidence, matched = (
-        found.part,
-        found.whole,
-        found.vertex_map,
-        found.confidence,
-        found.matched,
-    )
-    if max(part.n_vertices, whole.n_vertices) > _DRAWN:
-        fewer_part, fewer_whole = (decimate(mesh, _DRAWN // 3, keep_border=False) for mesh in (part, whole))
-        numbers = fewer_whole.to_coarse[numbers[fewer_part.to_fine]]
-        confidence, matched = confidence[fewer_part.to_fine], matched[fewer_part.to_fine]
-        part, whole = fewer_part.mesh, fewer_whole.mesh
+    shown: MatchedScan | AsMatched = found
+    matched: Any = found.matched
+    if max(found.part.n_vertices, found.whole.n_vertices) > _DRAWN:
+        shown, matched = found.as_matched, None
     up: Any = found.up if not any(axis.startswith("-") for axis in found.up) else None
-    map_figure(part, whole, numbers, matched=matched, up=up, path=files["map.png"])
-    confidence_figure(part, confidence, up=up[0] if up else None, path=files["confidence.png"])
+    map_figure(shown.part, shown.whole, shown.vertex_map, matched=matched, up=up, path=files["map.png"])
+    confidence_figure(shown.part, shown.confidence, up=up[0] if up else None, path=files["confidence.png"])
     return files
 
 
@@ -89,7 +80,7 @@ def summary_of(found: MatchedScan) -> dict[str, Any]:
         "part_faces": found.part.n_faces,
         "whole_vertices": found.whole.n_vertices,
         "whole_faces": found.whole.n_faces,
-        "matched_with_vertices": {"part": found.sizes[0], "whole": found.sizes[1]},
+        "matched_with_vertices": dict(zip(("part", "whole"), found.as_matched.sizes, strict=True)),
         "area_share": found.part.area * found.factor**2 / found.whole.area,
         "model": found.model,
         "read_out": found.read_out,

@@ -46,6 +46,27 @@ _STEPS = ("reading", "decimation", "operators", "matching", "refinement", "every
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class AsMatched:
+    """A map between two surfaces as they were matched: decimated, in pieces worth matching, faces outwards.
+
+    Attributes
+    ----------
+    part, whole : in the units that they were given in
+    vertex_map, confidence : as in `MatchedScan`, for these surfaces
+    """
+
+    part: Mesh
+    whole: Mesh
+    vertex_map: Int[np.ndarray, "m"]
+    confidence: Float[np.ndarray, "m"]
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Vertices of part and whole."""
+        return self.part.n_vertices, self.whole.n_vertices
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class MatchedScan:
     """The map of every vertex of a part, and what is known about it.
 
@@ -65,7 +86,7 @@ class MatchedScan:
     factor : from lengths of the part to those of the whole
     up : the axis taken for the vertical one, of the part and of the whole
     heading : by which the part was turned about it, in degrees
-    sizes : vertices of part and whole as they were matched
+    as_matched : the surfaces as they were matched, and the map between them
     read_out : how the map was read
     model : what the network is called
     notes : what was done and assumed on the way
@@ -87,7 +108,7 @@ class MatchedScan:
     factor: float
     up: tuple[str, str]
     heading: float
-    sizes: tuple[int, int]
+    as_matched: AsMatched
     read_out: ReadOut
     model: str
     notes: tuple[str, ...]
@@ -208,7 +229,7 @@ def match(
         factor=scaling.middle * position.factor,
         up=position.up,
         heading=float(np.degrees(position.chosen.angle)),
-        sizes=(of_part.mesh.n_vertices, of_whole.mesh.n_vertices),
+        as_matched=AsMatched(of_part.mesh, of_whole.mesh, _numbers(found), sure),
         read_out=read_out,
         model=str(matcher.card.get("name", "a model" if isinstance(model, Matcher) else Path(model).stem)),
         notes=(*inputs.notes, scaling.reason, *of_part.notes, *of_whole.notes, *given.notes, *notes),

@@ -1,0 +1,95 @@
+"""`partwhole match` as a user runs it: from files to a written map, wall time and peak memory of the whole program.
+
+python benchmarks/match.py --model default [--large] [--threads 2]
+
+A body of 5000 vertices and a part of 3000 in another pose, first with an empty cache, then with a warm one; with --large a
+scan of 200 000 vertices against a template of 50 000.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+import partwhole as pw
+from recording import heading, table
+
+
+def subdivided(mesh: pw.Mesh) -> pw.Mesh:
+    """Each triangle in four."""
+    edges, opposite = mesh.edges, mesh.opposite_edges
+    middles = mesh.vertices[edges].mean(axis=1)
+    a, b, c = mesh.faces.T
+    ab, bc, ca = (opposite[:, corner] + mesh.n_vertices for corner in (2, 0, 1))
+    faces = np.concatenate([np.stack(corners, 1) for corners in ((a, ab, ca), (ab, b, bc), (ca, bc, c), (ab, bc, ca))])
+    return pw.Mesh(np.concatenate([mesh.vertices, middles]), faces, name=mesh.name)
+
+
+def write_pair(folder: Path, size: int, *, part_of: int, times: tuple[int, int]) -> tuple[Path, Path, str]:
+    """A body in two poses; the part is cut out of one of them, with about so many vertices."""
+    body = pw.datasets.make_body("biped", n_vertices=size, seed=1)
+    scan, whole = body.pose(2), body.pose(3)
+    for _ in range(times[0]):
+        scan = subdivided(scan)
+    for _ in range(times[1]):
+        whole = subdivided(whole)
+    # lowest first, until so many are left
+    height = np.sort(scan.vertices[:, 1])[max(scan.n_vertices - part_of, 1)]
+    part = pw.datasets.cut_plane(scan, (0, height, 0), (0, 1, 0)).part
+    files = folder / "part.ply", folder / "whole.ply"
+    for mesh, file in zip((part, whole), files, strict=True):
+        pw.write_mesh(mesh, file)
+    return *files, f"{part.n_vertices} / {whole.n_vertices}"
+
+
+def run(words: list[str], *, cache: Path, threads: int) -> tuple[float, float, float]:
+    """Wall seconds, seconds of all cores and peak GiB of the program."""
+    surroundings = {**os.environ, "PARTWHOLE_CACHE": str(cache), "OMP_NUM_THREADS": str(threads)}
+    start = time.perf_counter()
+    child = os.posix_spawn(sys.executable, [sys.executable, "-m", "partwhole.cli.main", *words], surroundings)
+    _, status, used = os.wait4(child, 0)
+    wall = time.perf_counter() - start
+    if os.waitstatus_to_exitcode(status):
+        raise SystemExit(f"partwhole {' '.join(words)} failed")
+    return wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 2**20
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", default="default")
+    parser.add_argument("--large", action="store_true", help="the scan of 200 000 vertices too")
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    given = parser.parse_args()
+    rows = []
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+
+        def measured(name: str, part: Path, whole: Path, *, cache: str, extra: tuple[str, ...] = ()) -> None:
+            out = folder / "out"
+            words = ["match", str(part), str(whole), "--model", given.model, "--output", str(out), "--quiet", *extra]
+            wall, cores, memory = run(words, cache=folder / cache, threads=given.threads)
+            inside = json.loads((out / "summary.json").read_text())["seconds"]
+            steps = ", ".join(f"{step} {seconds:.1f}" for step, seconds in inside.items())
+            rows.append([name, f"{wall:.1f}", f"{cores:.1f}", f"{memory:.2f}", steps])
+
+        part, whole, sizes = write_pair(folder, 5000, part_of=3000, times=(0, 0))
+        measured(f"{sizes}, first time", part, whole, cache="one")
+        measured(f"{sizes}, warm", part, whole, cache="one")
+        measured(f"{sizes}, warm, without pictures", part, whole, cache="one", extra=("--no-pictures",))
+        if given.large:
+            part, whole, sizes = write_pair(folder, 12_700, part_of=200_000, times=(2, 1))
+            measured(f"{sizes}, first time", part, whole, cache="two")
+            measured(f"{sizes}, warm, without pictures", part, whole, cache="two", extra=("--no-pictures",))
+    print(f"{heading()}; {given.threads} threads, load {os.getloadavg()[0]:.1f}, model {given.model}")
+    print(table(["part / whole vertices", "wall s", "cores s", "peak GiB", "steps, s"], rows))
+
+
+if __name__ == "__main__":
+    main()
