@@ -40,7 +40,8 @@ def main() -> None:
     program = chromium.find_chromium()
     if program is None:
         sys.exit("no Chromium: install it, or name it in PARTWHOLE_CHROMIUM")
-    with PageServer(Session(body_and_part())) as server, chromium.Chromium(program, size=(1240, 700)) as page:
+    with PageServer(Session(body_and_part())) as server, chromium.Chromium(program) as browser:
+        page = browser.tab(size=(1240, 700))
         threading.Thread(target=server.serve_forever, daemon=True).start()
         page.open(server.address)
         vertex, *_ = page.seen_vertex(0, skip=700)

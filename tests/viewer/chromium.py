@@ -43,34 +43,25 @@ def find_chromium() -> str | None:
 
 
 class Chromium:
-    """One page in a fresh browser; everything it complained of is in `complaints`, every address it asked for in `asked`."""
+    """A browser that nobody has used before; `tab` opens pages that know nothing of each other."""
 
-    def __init__(
-        self, program: str, *, size: tuple[int, int] = (1200, 760), dark: bool = False, options: tuple[str, ...] = ()
-    ) -> None:
+    def __init__(self, program: str, *, options: tuple[str, ...] = ()) -> None:
         self._profile = tempfile.TemporaryDirectory(prefix="partwhole-chromium-", ignore_cleanup_errors=True)
         to_browser, self._to = os.pipe()
         self._from, from_browser = os.pipe()
         # it reads its orders from descriptor 3 and answers on 4
         shell = f'exec "$0" "$@" 3<&{to_browser} 4>&{from_browser}'
+        words = [program, *_OPTIONS, *options, f"--user-data-dir={self._profile.name}", "about:blank"]
         self._process = subprocess.Popen(
-            ["bash", "-c", shell, program, *_OPTIONS, *options, f"--user-data-dir={self._profile.name}", "about:blank"],
+            ["bash", "-c", shell, *words],
             pass_fds=(to_browser, from_browser),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
         os.close(to_browser)
         os.close(from_browser)
-        self._rest, self._number, self._session = b"", 0, None
-        self.complaints: list[str] = []
-        self.asked: list[str] = []
-        targets = self._until(lambda: [t for t in self.send("Target.getTargets")["targetInfos"] if t["type"] == "page"])
-        self._session = self.send("Target.attachToTarget", targetId=targets[0]["targetId"], flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Network", "Log", "DOM"):
-            self.send(f"{domain}.enable")
-        self.resize(*size)
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.send("Emulation.setEmulatedMedia", features=[scheme])
+        self._rest, self._number = b"", 0
+        self._tabs: dict[str, Tab] = {}
 
     def __enter__(self) -> Chromium:
         return self
@@ -86,12 +77,22 @@ class Chromium:
         os.close(self._from)
         self._profile.cleanup()
 
-    def send(self, method: str, **parameters: Any) -> dict[str, Any]:
+    def tab(self, **knobs: Any) -> Tab:
+        """A new page, with cookies and storage of its own; see `Tab`."""
+        context = self.send("Target.createBrowserContext")["browserContextId"]
+        target = self.send("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
+        session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        # known before the first order is given, so that no complaint is missed
+        self._tabs[session] = tab = Tab(self, session, context)
+        tab.begin(**knobs)
+        return tab
+
+    def send(self, method: str, session: str | None = None, **parameters: Any) -> dict[str, Any]:
         """Give an order and wait for its answer."""
         self._number += 1
         order: dict[str, Any] = {"id": self._number, "method": method, "params": parameters}
-        if self._session is not None:
-            order["sessionId"] = self._session
+        if session is not None:
+            order["sessionId"] = session
         data = json.dumps(order).encode() + b"\0"
         while data:
             data = data[os.write(self._to, data) :]
@@ -108,10 +109,38 @@ class Chromium:
             self._rest += more
         text, self._rest = self._rest.split(b"\0", 1)
         message = json.loads(text)
-        self._note(message.get("method"), message.get("params", {}))
+        tab = self._tabs.get(message.get("sessionId"))
+        if tab is not None:
+            tab.note(message.get("method"), message.get("params", {}))
         return message
 
-    def _note(self, method: str | None, said: dict[str, Any]) -> None:
+
+class Tab:
+    """One page; everything it complained of is in `complaints`, every address it asked for in `asked`."""
+
+    def __init__(self, browser: Chromium, session: str, context: str) -> None:
+        self._browser, self._session, self._context = browser, session, context
+        self.complaints: list[str] = []
+        self.asked: list[str] = []
+
+    def begin(self, *, size: tuple[int, int] = (1200, 760), dark: bool = False) -> None:
+        for domain in ("Page", "Runtime", "Network", "Log", "DOM"):
+            self.send(f"{domain}.enable")
+        self.resize(*size)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.send("Emulation.setEmulatedMedia", features=[scheme])
+
+    def __enter__(self) -> Tab:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._browser.send("Target.disposeBrowserContext", browserContextId=self._context)
+
+    def send(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """Give an order and wait for its answer."""
+        return self._browser.send(method, self._session, **parameters)
+
+    def note(self, method: str | None, said: dict[str, Any]) -> None:
         if method == "Runtime.exceptionThrown":
             details = said["exceptionDetails"]
             self.complaints.append(details.get("exception", {}).get("description", details["text"]))
@@ -192,7 +221,12 @@ class Chromium:
         )
 
     def downloads_to(self, folder: Path) -> None:
-        self.send("Page.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
+        self._browser.send(
+            "Browser.setDownloadBehavior",
+            behavior="allow",
+            downloadPath=str(folder),
+            browserContextId=self._context,
+        )
 
     def screenshot(self, path: Path | None = None) -> np.ndarray:
         """The page as (height, width, 3) numbers from 0 to 255."""

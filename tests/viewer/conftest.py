@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -97,21 +98,37 @@ def chromium() -> ModuleType:
     return sys.modules[name]
 
 
-@pytest.fixture
-def browse(chromium: ModuleType) -> Iterator[Callable[..., object]]:
-    """Opens a browser; it must not have complained when the test ends."""
-    program = chromium.find_chromium()
-    if program is None or shutil.which(program) is None:
+@pytest.fixture(scope="session")
+def program(chromium: ModuleType) -> str:
+    """The browser's program; tests that ask for it are skipped where there is none."""
+    found = chromium.find_chromium()
+    if found is None or shutil.which(found) is None:
         pytest.skip("no Chromium: install it, or name it in PARTWHOLE_CHROMIUM")
+    return found
+
+
+@pytest.fixture(scope="session")
+def browser(chromium: ModuleType, program: str) -> Iterator[object]:
+    with chromium.Chromium(program) as started:
+        yield started
+
+
+@pytest.fixture
+def browse(chromium: ModuleType, program: str, browser: Any) -> Iterator[Callable[..., object]]:
+    """Opens a page; it must not have complained when the test ends."""
     opened = []
     with ExitStack() as stack:
 
-        def start(address: str, *, ready: str = chromium.READY, **knobs: object) -> object:
-            browser = stack.enter_context(chromium.Chromium(program, **knobs))
-            opened.append(browser)
-            browser.open(address, ready=ready)
-            return browser
+        def start(
+            address: str, *, ready: str = chromium.READY, options: tuple[str, ...] = (), **knobs: object
+        ) -> object:
+            # options are those of a whole browser
+            of = stack.enter_context(chromium.Chromium(program, options=options)) if options else browser
+            page = stack.enter_context(of.tab(**knobs))
+            opened.append(page)
+            page.open(address, ready=ready)
+            return page
 
         yield start
-        for browser in opened:
-            assert browser.complaints == []
+        for page in opened:
+            assert page.complaints == []
