@@ -86,25 +86,38 @@ def serve() -> Iterator[Callable[..., PageServer]]:
         yield start
 
 
-@pytest.fixture(scope="session")
-def chromium() -> ModuleType:
+def _load_chromium() -> ModuleType:
     # tests are no package, so that none can import another by accident; this is loaded by its path
     name = "partwhole_tests_chromium"
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name("chromium.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(sys.modules[name])
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name("chromium.py"))
+        assert spec is not None
+        assert spec.loader is not None
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
     return sys.modules[name]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    found = _load_chromium().find_chromium()
+    if found is not None and shutil.which(found) is not None:
+        return
+    # marks, so that the summary tells it in one line
+    missing = pytest.mark.skip(reason="no Chromium: install it, or name it in PARTWHOLE_CHROMIUM")
+    for item in items:
+        if "browse" in getattr(item, "fixturenames", ()):
+            item.add_marker(missing)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> ModuleType:
+    return _load_chromium()
 
 
 @pytest.fixture(scope="session")
 def program(chromium: ModuleType) -> str:
-    """The browser's program; tests that ask for it are skipped where there is none."""
-    found = chromium.find_chromium()
-    if found is None or shutil.which(found) is None:
-        pytest.skip("no Chromium: install it, or name it in PARTWHOLE_CHROMIUM")
-    return found
+    """The browser's program."""
+    return chromium.find_chromium()
 
 
 @pytest.fixture(scope="session")

@@ -188,7 +188,7 @@ def test_numbers_that_are_none_are_told(server: PageServer, query: str) -> None:
 
 
 def test_a_fault_is_told_and_the_server_goes_on(server: PageServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(vertex: int) -> bytes:
+    def broken(*_: object) -> bytes:
         raise RuntimeError("broken")
 
     monkeypatch.setattr(server.session, "trust_bytes", broken)
