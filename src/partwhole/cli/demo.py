@@ -1,4 +1,6 @@
-"""`partwhole demo`: a body with pieces missing, what its distances are worth, and whether the criteria were right."""
+"""`partwhole demo`: a body with pieces missing, what its distances are worth, whether the criteria were right, and where the
+rest belongs on the body in another pose.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from partwhole.cli.demo_match import demo_match, sentences, why_not
 from partwhole.cli.options import JsonOption, MethodOption, QuietOption, SeedOption
 from partwhole.cli.trust import NAMES, all_criteria, draw_trust, share, telling_vertex, true_distances, what_holds
 from partwhole.cli.voice import Voice, output_folder, to_json, write_text
 
 if TYPE_CHECKING:
     from partwhole.criterion.study import ConsistencyRow
+    from partwhole.datasets.bodies import Body
     from partwhole.datasets.cutting import Cut
 
 _TOLERANCE = {"dijkstra": 1e-6, "exact": 1e-6, "fast_marching": 1e-2}
@@ -26,14 +30,18 @@ def demo(
     vertices: Annotated[int, typer.Option(min=500, max=20_000, help="Vertices of the whole body.")] = 2500,
     plan: Annotated[Literal["biped", "quadruped", "hand"], typer.Option(help="What to make.")] = "quadruped",
     method: MethodOption = "dijkstra",
+    match: Annotated[
+        bool, typer.Option("--match/--no-match", help="Match the part to the body in another pose.")
+    ] = True,
+    model: Annotated[str, typer.Option("--model", "-m", metavar="NAME|PATH", help="That matches.")] = "default",
     seed: SeedOption = 0,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Make a body, cut holes into it, and see which distances on what is left can be trusted.
+    """Make a body, cut holes into it, see which distances can be trusted, and match what is left to its whole.
 
-    Nothing is downloaded. The whole is known here, so what the criteria promise is compared with the truth. Leaves
-    pictures, a summary and both meshes.
+    Nothing is downloaded. The whole is known here, so what the criteria promise and where the network maps are compared
+    with the truth. Leaves pictures, a summary and the meshes.
     """
     from partwhole.criterion.study import consistency
     from partwhole.geodesics import geodesic_distances
@@ -42,7 +50,8 @@ def demo(
     voice = Voice(as_json=as_json, quiet=quiet)
     folder = output_folder(output)
     start = time.perf_counter()
-    cut = _body_with_holes(plan, vertices, seed)
+    body = _body(plan, vertices, seed)
+    cut = _with_holes(body, seed)
     with voice.progress("distances on the part") as progress:
         on_part = geodesic_distances(cut.part, method=method, progress=progress)
     with voice.progress("distances on the whole") as progress:
@@ -58,7 +67,7 @@ def demo(
     _draw_shares(row, files["shares.png"])
     write_mesh(cut.part, meshes["part.ply"])
     write_mesh(cut.whole, meshes["whole.ply"])
-    summary = {
+    summary: dict[str, Any] = {
         "plan": plan,
         "seed": seed,
         "method": method,
@@ -74,20 +83,32 @@ def demo(
         "guaranteed_not_consistent": {g.kind: g.n_false for g in row.criteria},
         "what_holds": what_holds(method, False),
         "drawn_vertex": drawn,
-        "seconds": time.perf_counter() - start,
+        "match": None,
         "files": files | meshes,
     }
+    if match:
+        reason = why_not(model)
+        if reason is None:
+            summary["match"] = demo_match(cut, body.rest, model, folder / "match", voice)
+        else:
+            voice.note(reason)
+    summary["seconds"] = time.perf_counter() - start
     write_text(files["summary.md"], _markdown(summary))
     write_text(files["summary.json"], to_json(summary) + "\n")
     _tell(voice, summary)
     voice.finish(summary)
 
 
-def _body_with_holes(plan: Literal["biped", "quadruped", "hand"], vertices: int, seed: int) -> Cut:
+def _body(plan: Literal["biped", "quadruped", "hand"], vertices: int, seed: int) -> Body:
     from partwhole.datasets.bodies import make_body
+
+    return make_body(plan, n_vertices=vertices, seed=seed)
+
+
+def _with_holes(body: Body, seed: int) -> Cut:
     from partwhole.datasets.cutting import random_cuts
 
-    return random_cuts(make_body(plan, n_vertices=vertices, seed=seed).pose(seed), "pfaust-h", seed=seed)
+    return random_cuts(body.pose(seed), "pfaust-h", seed=seed)
 
 
 def _draw_shares(row: ConsistencyRow, path: Path) -> None:
@@ -131,6 +152,10 @@ def _markdown(summary: dict[str, Any]) -> str:
     lines += ["", f"Distances: {summary['method'].replace('_', ' ')}; {summary['what_holds']}.", ""]
     lines += [f"![The region guaranteed with vertex {summary['drawn_vertex']}, by each criterion](trust.png)", ""]
     lines += ["![Shares of all pairs](shares.png)", ""]
+    if summary["match"]:
+        lines += ["## Where the part belongs", "", *(f"{text}\n" for text in sentences(summary["match"]))]
+        lines += ["![Part and whole, equal places in equal colours](match/map.png)", ""]
+        lines += ["![How sure each place is](match/confidence.png)", ""]
     return "\n".join(lines)
 
 
@@ -139,7 +164,15 @@ def _tell(voice: Voice, summary: dict[str, Any]) -> None:
         voice.say(sentence)
     voice.table(_table(summary), head=_HEAD)
     voice.say(summary["what_holds"])
+    found = summary["match"]
+    if found:
+        for sentence in sentences(found):
+            voice.say(sentence)
     for file in summary["files"].values():
         voice.say(f"wrote {file}")
+    if found:
+        voice.say(f"wrote {found['files']['map.png'].parent}: the map, in colours and in numbers")
     meshes = summary["files"]
     voice.say(f"try: partwhole mask {meshes['part.ply']} --whole {meshes['whole.ply']} --up y")
+    if found:
+        voice.say(f"try: partwhole view {found['files']['map.png'].parent}")
