@@ -90,6 +90,17 @@ def test_a_report_with_a_model_is_matched_first(
     meshes = [str(result / name) for name in ("part.ply", "whole.ply")]
     assert main(["view", *meshes, "--model", str(runs[0]), "--export", str(tmp_path / "m.html"), "--debug"]) == 0
     assert '"map":' in _scene_header(tmp_path / "m.html")
+    assert "matching, step 4 of 6" in capsys.readouterr().out
+
+
+def test_a_report_without_a_model_says_so(
+    result: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("partwhole.matching.box.model_names", tuple)
+    meshes = [str(result / name) for name in ("part.ply", "whole.ply")]
+    assert main(["view", *meshes, "--export", str(tmp_path / "m.html")]) == 0
+    assert "note: no map: this installation comes without a trained model" in capsys.readouterr().err
+    assert '"map":' not in _scene_header(tmp_path / "m.html")
 
 
 def _scene_header(path: Path) -> str:

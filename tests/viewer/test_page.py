@@ -187,6 +187,10 @@ def test_the_trust_explorer(scene: Scene, serve: Serve, browse: Browse) -> None:
     assert not row.guaranteed("wormhole")[other]
     assert "so nothing is proved" in page.text("#details")
     assert "Not proved: fast marching is approximate" in page.text("#details")
+    # what is under the pointer is told as well
+    _, x, y = page.seen_vertex(1, skip=20)
+    page.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+    page.wait(f"partwhole.panels.list[1].frame.innerText.includes('vertex {vertex}, guaranteed by C_T, C_W, C_L')")
     # and another one with Shift
     chosen = page.click_vertex(1, skip=60, shift=True)
     page.wait(f"partwhole.state.found.pair.other === {chosen}")

@@ -57,7 +57,7 @@ def view(
         raise ValueError("--truth needs a result to compare with; give its folder")
     weights = _weights(model)
     if export is not None:
-        _exported(scene, export, None if model == "default" else weights, voice)
+        _exported(scene, export, weights, voice)
     else:
         _served(scene, weights, voice, method=method, sound=sound, port=port, open_browser=open_browser)
 
@@ -72,14 +72,17 @@ def _weights(model: str) -> str | Path:
     return model_file(path)
 
 
-def _exported(scene: Scene | None, path: Path, weights: str | Path | None, voice: Voice) -> None:
+def _exported(scene: Scene | None, path: Path, weights: str | Path, voice: Voice) -> None:
     from partwhole.viewer.export import export_report
-    from partwhole.viewer.matching import matched
+    from partwhole.viewer.matching import NoModel, matched
 
     if scene is None:
         raise ValueError("--export needs something to show; give the folder of a result, or meshes")
-    if weights is not None:
-        scene = matched(scene, model=weights)
+    if scene.whole is not None and scene.vertex_map is None:
+        try:
+            scene = matched(scene, model=weights, tell=voice.say)
+        except NoModel as missing:
+            voice.note(str(missing))
     export_report(scene, path)
     voice.say(f"wrote {path}")
     voice.finish({"export": path, "bytes": path.stat().st_size, "notes": voice.notes})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -140,8 +141,10 @@ class Scene:
         **known: Any,
     ) -> Scene:
         """Surfaces with more than `most_shown` vertices are simplified for display, and a note says so."""
-        shown = Shown.of(part, most=most_shown)
-        shown_whole = None if whole is None else Shown.of(whole, most=most_shown)
+        surfaces = [part] if whole is None else [part, whole]
+        with ThreadPoolExecutor(2) as pool:  # simplifying is the slow part, and lets other threads work
+            shown, *wholes = pool.map(lambda mesh: Shown.of(mesh, most=most_shown), surfaces)
+        shown_whole = wholes[0] if wholes else None
         title = known.pop("title", "") or (part.name if whole is None else f"{part.name} → {whole.name}")
         notes = [
             f"{surface.full.name} has {surface.full.n_vertices} vertices; {surface.mesh.n_vertices} of them are drawn, "

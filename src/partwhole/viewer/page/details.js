@@ -81,6 +81,13 @@ export function trustDetails(scene, state, engine) {
   return said;
 }
 
+/** What is guaranteed for the vertex under the pointer, in a few words. */
+export function trustWords(number, row, vertex) {
+  const names = Object.entries({ boundary: "C_T", wormhole: "C_W", same_loop: "C_L" });
+  const by = names.filter(([kind]) => row.coats[kind] && row.coats[kind].paint[3 * vertex] > 0).map(([, name]) => name);
+  return `vertex ${number}, ${by.length ? `guaranteed by ${by.join(", ")}` : `not guaranteed, soft mask ${row.soft[vertex].toFixed(2)}`}`;
+}
+
 /** Where the map is doubtful, the largest piece first; a button each, to look at it. */
 export function placeButtons(scene, look) {
   const places = (scene.meta.doubtful_places ?? []).slice(0, 6);

@@ -2,7 +2,7 @@
 
 import { OrbitCamera } from "./camera.js";
 import { askArrays, askJson } from "./data.js";
-import { METHODS, legendElements, matchDetails, placeButtons, trustDetails, trustLegend } from "./details.js";
+import { METHODS, legendElements, matchDetails, placeButtons, trustDetails, trustLegend, trustWords } from "./details.js";
 import { at, element } from "./dom.js";
 import { LiveEngine, LocalEngine } from "./engine.js";
 import { Painter } from "./painter.js";
@@ -161,7 +161,7 @@ export class Page {
     let text = vertex < 0 ? "" : `vertex ${panel.surface.number(vertex)}`;
     if (text && panel.surface === scene.part && scene.confidence) text += `, confidence ${scene.confidence[vertex].toFixed(2)}`;
     const row = state.found.trust;
-    if (text && state.view === "trust" && row) text = `vertex ${panel.surface.number(vertex)}, soft mask ${row.soft[vertex].toFixed(2)}`;
+    if (text && state.view === "trust" && row) text = trustWords(panel.surface.number(vertex), row, vertex);
     this.panels.say(panel, text);
   }
 
