@@ -63,6 +63,7 @@ def test_it_writes_coordinates_a_picture_and_a_summary(
     assert 0 < summary["guaranteed"] < 1
     assert 0 < summary["stress"] < 0.1
     assert summary["boundary_points"] > 20
+    assert summary["falloff"] == 5
 
 
 def test_boundaries_from_a_file(points: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,6 +100,9 @@ def test_a_mesh(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     told = run_json(capsys, tmp_path / "cap.ply", "--output", tmp_path / "out")
     assert told["boundary_points"] == len(cap.boundary_vertices)
     assert told["points"] == cap.n_vertices
+    assert told["falloff"] == 0
+    falling = run_json(capsys, tmp_path / "cap.ply", "--falloff", 2, "--output", tmp_path / "out")
+    assert falling["falloff"] == 2
 
 
 def test_quiet(points: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

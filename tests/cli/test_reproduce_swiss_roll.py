@@ -58,6 +58,19 @@ def test_numbers_are_those_of_the_library(tmp_path: Path, capsys: pytest.Capture
     assert whcie["errors"] == []
 
 
+def test_other_seeds_and_the_weights_of_the_paper(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from partwhole.datasets import swiss_roll
+    from partwhole.embedding import WHCIE
+    from partwhole.embedding.agreement import procrustes_error
+
+    told = run_json(capsys, *SMALL, "--first-seed", 3, "--falloff", 0, "--output", tmp_path)
+    assert (told["seeds"], told["falloff"]) == ([3], 0)
+    roll = swiss_roll(500, variant="hole", seed=3)
+    expected = procrustes_error(WHCIE(n_neighbors=10, falloff=0).fit_transform(roll.points), roll.flat)
+    assert told["maps"][1]["similarity"] == [pytest.approx(expected, abs=1e-6)]
+    assert image.imread(tmp_path / "grid-noise-0.png").std() > 0.05
+
+
 def test_a_second_run_makes_nothing_twice(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
