@@ -87,3 +87,10 @@ def test_the_whole_is_first_seen_where_the_part_is_mapped_to(scene: Scene, cut: 
     other = Scene.of(cut.part, turned, cut.vertex_map)
     assert other.whole_camera.axes[2] @ (part_eye * [-1, -1, 1]) > 0.8
     assert Scene.of(cut.part, cut.whole).whole_camera == Shown.of(cut.whole).camera
+
+
+def test_the_whole_stands_as_the_part_does(scene: Scene, cut: Cut) -> None:
+    x, y, z = cut.whole.vertices.T
+    for vertices, axes in ((np.stack([x, z, -y], axis=1), "xzy"), (np.stack([z, x, y], axis=1), "yzx")):
+        turned = Scene.of(cut.part, Mesh(vertices, cut.whole.faces), cut.vertex_map)
+        assert turned.whole_camera.up == axes["xyz".index(scene.part.camera.up)]

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole.datasets.ground_truth import GroundTruth
 from partwhole.mesh import Mesh, decimate
-from partwhole.viewer.camera import Camera, picture_extent
+from partwhole.viewer.camera import Axis, Camera, picture_extent
 from partwhole.viewer.packing import pack
 from partwhole.viewer.viewpoint import automatic_camera, guess_up, outward_normals, winds_inwards
 
@@ -174,7 +174,7 @@ class Scene:
         assert self.whole is not None
         if self.vertex_map is None:
             return self.whole.camera
-        up = guess_up(self.whole.mesh)
+        up = self._whole_up()
         eye = self.part.camera.axes[2]
         seen = np.maximum(outward_normals(self.part.mesh) @ eye, 0) * self.part.mesh.vertex_areas
         mapped = outward_normals(self.whole.mesh)[self.shown_map(self.vertex_map)]
@@ -182,6 +182,18 @@ class Scene:
         # rounded, so that the choice is the same on every machine
         scores = [round(float(seen @ np.maximum(mapped @ camera.axes[2], 0)), 6) for camera in cameras]
         return cameras[int(np.argmax(scores))]
+
+    def _whole_up(self) -> Axis:
+        """The axis of the whole along which matches rise as the vertices of the part do."""
+        assert self.whole is not None
+        assert self.vertex_map is not None
+        height = self.part.mesh.vertices[:, "xyz".index(self.part.camera.up)]
+        matches = self.whole.mesh.vertices[self.shown_map(self.vertex_map)]
+        spread = matches.std(axis=0)
+        together = (height - height.mean()) @ (matches - matches.mean(axis=0))
+        risen = np.divide(together, spread, out=np.zeros(3), where=spread > 0)
+        axes: tuple[Axis, ...] = ("x", "y", "z")
+        return axes[int(risen.argmax())]
 
     def shown_map(self, vertex_map: Int[np.ndarray, "p"]) -> Int[np.ndarray, "k"]:
         """A map between the vertices that are drawn."""

@@ -42,6 +42,8 @@ export function bindControls(page) {
     page.painter.setPicture(bitmap);
     page.draw();
   }));
+  at("status").addEventListener("click", () => page.status(""));
+  addEventListener("keydown", (event) => event.key === "Escape" && page.status(""));
   document.addEventListener("click", (event) => {
     const action = event.target.closest("[data-action]")?.dataset.action;
     if (action) page.attempt(() => act(page, action));

@@ -232,7 +232,7 @@ export class Page {
     const { cameras } = this.state;
     if (at("linked").checked) {
       for (const camera of Object.values(cameras)) {
-        if (camera !== panel.camera && camera.up === panel.camera.up) camera.follow(panel.camera);
+        if (camera !== panel.camera) camera.follow(panel.camera);
       }
     }
     const { motion } = this;
