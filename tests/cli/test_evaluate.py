@@ -58,6 +58,42 @@ def test_everything_is_written(
     assert "| one, features |" in (folder / "table.md").read_text()
 
 
+def test_a_report_shows_the_worst_pairs(
+    runs: list[Path],
+    own_set: Path,
+    tmp_path: Path,
+    one_error: Callable[..., str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = tmp_path / "report"
+    words = [
+        "evaluate",
+        "--data",
+        str(own_set),
+        "--set",
+        "folder",
+        "--split",
+        "all",
+        "--model",
+        str(runs[0]),
+        "--no-cache",
+    ]
+    assert main([*words, "--report", str(folder), "--json"]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert all(Path(path).is_file() for path in summary["files"].values())
+    assert sorted(path.name for path in (folder / "pictures").iterdir()) == [f"{k:02d}.png" for k in range(4)]
+    page = (folder / "report.html").read_text()
+    # nothing is asked for: the pictures are inside
+    assert page.count("data:image/png;base64,") == 5
+    assert "http:" not in page
+    assert "https:" not in page
+    text = (folder / "report.md").read_text()
+    order = [summary["rows"][0]["worst_pair"]["name"]]
+    assert text.index(f"![{order[0]}: mean error") < text.index("## Every pair of one, the worst first")
+    assert "(pictures/00.png)" in text
+    assert "give one of them" in one_error(*words, "--report", folder, "--output", folder)
+
+
 def test_runs_that_differ_in_their_seeds_can_be_averaged(
     runs: list[Path], own_set: Path, tmp_path: Path, one_error: Callable[..., str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from partwhole.cli.evaluation_report import evaluation_report, worst_pictures
 from partwhole.cli.learning import (
     CacheOption,
     DeviceOption,
@@ -26,7 +27,7 @@ from partwhole.cli.models import ModelsOption, load_models
 from partwhole.cli.options import JsonOption, Method, OutputOption, QuietOption
 from partwhole.cli.pair_sources import PUBLISHED_AS, DataOption, SetName, SetOption, Split, pairs_from, set_of
 from partwhole.cli.voice import Voice, output_folder, to_json, write_text
-from partwhole.datasets.pairs import Pairs
+from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.evaluation import Evaluation, Table, error_table, pck_plot, published_rows
 
 if TYPE_CHECKING:
@@ -71,6 +72,12 @@ def evaluate(
         bool, typer.Option("--published/--no-published", help="Show published errors beside, where there are any.")
     ] = True,
     output: OutputOption = None,
+    report_to: Annotated[
+        Path | None,
+        typer.Option(
+            "--report", metavar="DIR", help="What --output writes, and a report with pictures of the worst pairs."
+        ),
+    ] = None,
     device: DeviceOption = "cpu",
     workers: WorkersOption = None,
     cache: CacheOption = True,
@@ -80,8 +87,10 @@ def evaluate(
     """Measure the errors of trained models on pairs with ground truth.
 
     Prints a table that names its protocol, one row a model. With --output, writes it as text, Markdown and LaTeX, a table of
-    pairs for each model, and the curves of correct matches (PCK).
+    pairs for each model, and the curves of correct matches (PCK); with --report, all that and a page to show to others.
     """
+    if output is not None and report_to is not None:
+        raise ValueError("--report writes what --output does, and more; give one of them")
     voice = Voice(as_json=as_json, quiet=quiet)
     ready(device)
     matchers = load_models(models, device)
@@ -100,7 +109,7 @@ def evaluate(
     options: dict[str, Any] = {"device": device, "cache": chosen_cache(cache), "workers": workers}
     read_outs: list[ReadOut] = ["spectral", "features"] if read_out == "both" else [read_out]
     with told_plainly(), stages(voice) as report:
-        found = _measured(
+        found, held = _measured(
             matchers,
             pairs,
             read_outs,
@@ -132,8 +141,17 @@ def evaluate(
         "notes": voice.notes,
         "files": {},
     }
-    if output is not None:
-        summary["files"] = _written(output_folder(output), found, table, summary)
+    place = output or report_to
+    if place is not None:
+        folder = output_folder(place)
+        more = {}
+        if report_to is not None:
+            with voice.progress("pictures of the worst pairs") as drawn:
+                more = worst_pictures(folder, {row.label: row.evaluation for row in found}, held, drawn)
+        summary["files"] = _written(folder, found, table, summary, more)
+        if report_to is not None:
+            results = {row.label: row.evaluation for row in found}
+            summary["files"] |= evaluation_report(folder, table, results, summary["files"])
         for file in summary["files"].values():
             voice.say(f"wrote {file}")
     voice.finish(summary)
@@ -171,7 +189,8 @@ def _measured(
     method: Method,
     rounded: bool,
     options: dict[str, Any],
-) -> list[_Row]:
+) -> tuple[list[_Row], list[Pair]]:
+    """A row for each model and read-out, and the pairs that were measured."""
     from partwhole.matching.examination import Examination
 
     held = with_truth(read_pairs(pairs, voice, report), pairs.name, voice)
@@ -205,7 +224,7 @@ def _measured(
             label = f"{name}, {read_out}" if len(read_outs) > 1 else name
             evaluation = Evaluation(found.pairs, replace(found.protocol, **changed))
             rows.append(_Row(label, read_out, evaluation, matcher.card))
-    return rows
+    return rows, held
 
 
 def _averaged(found: Sequence[_Row], read_outs: Sequence[str]) -> dict[str, list[Evaluation]]:
@@ -251,7 +270,9 @@ def _published(chosen: SetName, split: Split, voice: Voice, *, refined: bool) ->
     return published_rows(PUBLISHED_AS[chosen], refined=None if refined else False)
 
 
-def _written(folder: Path, found: Sequence[_Row], table: Table, summary: dict[str, Any]) -> dict[str, Path]:
+def _written(
+    folder: Path, found: Sequence[_Row], table: Table, summary: dict[str, Any], more: Mapping[str, Path]
+) -> dict[str, Path]:
     files = {
         "text": folder / "table.txt",
         "markdown": folder / "table.md",
@@ -267,5 +288,6 @@ def _written(folder: Path, found: Sequence[_Row], table: Table, summary: dict[st
         name = re.sub(r"[^\w.-]+", "-", row.label).strip("-")
         files[f"pairs of {row.label}"] = folder / f"pairs-{name}.csv"
         row.evaluation.write_csv(files[f"pairs of {row.label}"])
+    files |= more
     write_text(files["summary"], to_json({**summary, "files": files}) + "\n")
     return files

@@ -36,6 +36,7 @@ class PairResult:
     roughness : Dirichlet energy of the mapped coordinates relative to the part's own, see `roughness`
     flipped : share of vertices on the wrong side of the symmetry, see `flip_share`; nan where no symmetry is known
     seconds : that the map took; nan where nobody looked at the clock
+    vertex_map : the map itself, where it is kept
     """
 
     name: str
@@ -44,6 +45,7 @@ class PairResult:
     roughness: float = field(default=float("nan"), kw_only=True)
     flipped: float = field(default=float("nan"), kw_only=True)
     seconds: float = field(default=float("nan"), kw_only=True)
+    vertex_map: Int[np.ndarray, "p"] | None = field(default=None, kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
         if len(self.errors) == 0 or np.isnan(self.errors).any() or self.errors.min() < 0:
@@ -111,6 +113,7 @@ def evaluate_map(
         roughness=roughness(vertex_map, pair.part, pair.whole),
         flipped=flipped,
         seconds=seconds,
+        vertex_map=vertex_map,
     )
 
 

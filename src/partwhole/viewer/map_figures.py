@@ -70,9 +70,9 @@ def map_figure(
     same = same_side(seen, part, whole.vertices[vertex_map], up[0] if up else guess_up(part))
     panels = []
     for mesh, coat, camera, name in ((whole, colors, seen, "whole"), (part, of_part, same, "part")):
-        for view, side in _two_sides(camera):
-            panels.append((_drawn(mesh, view, panel_height, coat), f"{name}, {side}"))
-    return _saved(_side_by_side(panels), path)
+        for view, side in two_sides(camera):
+            panels.append((drawn(mesh, view, panel_height, coat), f"{name}, {side}"))
+    return saved(side_by_side(panels), path)
 
 
 def confidence_figure(
@@ -93,9 +93,9 @@ def confidence_figure(
     """
     table = colormap(_SHOWN)
     coat = table[np.clip(np.rint(np.asarray(confidence) * (len(table) - 1)), 0, len(table) - 1).astype(np.int64)]
-    views = _two_sides(automatic_camera(part, up=up))
-    panels = [(_drawn(part, camera, panel_height, coat), f"part, {side}") for camera, side in views]
-    figure = _side_by_side(panels, bar=True)
+    views = two_sides(automatic_camera(part, up=up))
+    panels = [(drawn(part, camera, panel_height, coat), f"part, {side}") for camera, side in views]
+    figure = side_by_side(panels, bar=True)
     from matplotlib.cm import ScalarMappable
 
     height = figure.get_size_inches()[1]
@@ -103,7 +103,7 @@ def confidence_figure(
     figure.colorbar(ScalarMappable(cmap=_SHOWN), cax=bar, orientation="horizontal")
     bar.tick_params(labelsize=8, length=2)
     bar.set_xlabel("confidence", fontsize=8.5, labelpad=2)
-    return _saved(figure, path)
+    return saved(figure, path)
 
 
 def same_side(camera: Camera, part: Mesh, places: Float[np.ndarray, "p 3"], up: Axis) -> Camera:
@@ -129,18 +129,18 @@ def _on_ground(points: Float[np.ndarray, "p 3"], up: Axis) -> Complex[np.ndarray
     return points @ first + 1j * (points @ second)
 
 
-def _two_sides(camera: Camera) -> list[tuple[Camera, str]]:
+def two_sides(camera: Camera) -> list[tuple[Camera, str]]:
     return [(camera, "one side"), (replace(camera, azimuth=camera.azimuth + 180), "the other")]
 
 
-def _drawn(mesh: Mesh, camera: Camera, height: int, coat: Float[np.ndarray, "n 3"]) -> UInt8[np.ndarray, "h w 4"]:
+def drawn(mesh: Mesh, camera: Camera, height: int, coat: Float[np.ndarray, "n 3"]) -> UInt8[np.ndarray, "h w 4"]:
     wide, high = picture_extent(mesh, camera)
     width = int(height * min(max(wide / max(high, 1e-9), 0.4), 1.6))
     lines = [Polyline(mesh.vertices[loop], width=1.5 * height / 560, closed=True) for loop in mesh.boundary_loops]
     return render(mesh, vertex_colors=coat, camera=camera, size=(width, height), lines=lines)
 
 
-def _side_by_side(panels: Sequence[tuple[UInt8[np.ndarray, "_ _ 4"], str]], *, bar: bool = False) -> Figure:
+def side_by_side(panels: Sequence[tuple[UInt8[np.ndarray, "_ _ 4"], str]], *, bar: bool = False) -> Figure:
     from matplotlib.figure import Figure
 
     gap, top, bottom = 0.1, 0.3, 0.6 if bar else 0.1
@@ -158,7 +158,7 @@ def _side_by_side(panels: Sequence[tuple[UInt8[np.ndarray, "_ _ 4"], str]], *, b
     return figure
 
 
-def _saved(figure: Figure, path: str | Path | None) -> Figure:
+def saved(figure: Figure, path: str | Path | None) -> Figure:
     if path is not None:
         buffer = io.BytesIO()
         # no time stamp and no version inside, so that the same figure is the same file
