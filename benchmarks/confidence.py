@@ -10,6 +10,7 @@ are measured.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,6 +28,9 @@ from partwhole.matching.positions import best_position
 from partwhole.matching.shown import shown
 from partwhole.store.cache import Cache
 from recording import heading, table
+
+# logarithms of the weights of bending, rivals and misfit to begin with
+_START = np.log([0.03, 0.4, 0.1])
 
 
 def pairs_of(name: str, data: Path, people: Path | None) -> Pairs:
@@ -72,28 +76,59 @@ def measured(pairs: Pairs, matcher: Matcher, most: int, cache: Cache) -> list[tu
 
 
 def fitted(sets: list[list[tuple[Signs, np.ndarray]]]) -> Weighing:
-    """Weights of least Poisson deviance, none negative, every set counting alike; then slope and even, by likelihood."""
-    A = np.concatenate([stacked(signs) for one in sets for signs, _ in one])
-    errors = np.concatenate([off for one in sets for _, off in one])
-    counts = [sum(len(off) for _, off in one) for one in sets]
-    share = np.concatenate([np.full(count, 1 / count) for count in counts])
+    """Weights whose lowest fifth carries most of what it can, mean over the sets; then slope and even, by likelihood.
 
-    def deviance(logs: np.ndarray) -> tuple[float, np.ndarray]:
-        expected = A @ np.exp(logs) + 1e-6
-        value = share @ (expected - errors * np.log(expected))
-        return float(value), ((1 - errors / expected) * share) @ A * np.exp(logs)
+    Only the proportions of the weights matter for that, and distortion, which has the units of an error, keeps the weight 1.
+    """
+    tables = [
+        (np.concatenate([stacked(signs) for signs, _ in one]), np.concatenate([off for _, off in one])) for one in sets
+    ]
 
-    best = minimize(deviance, np.log(np.full(4, 0.1)), jac=True, method="L-BFGS-B", bounds=[(-7, 3)] * 4)
-    weights = np.exp(best.x)
-    expected = np.log(A @ weights + 1e-9)
-    right = errors < RIGHT
+    def lost(logs: np.ndarray) -> float:
+        weights = np.array([1.0, *np.exp(logs)])
+        found = [calibration(-(A @ weights), errors, groups=1) for A, errors in tables]
+        # a little of what is expected of each sign, so that one that says nothing here is not thrown away
+        return -float(np.mean([one.carried / one.possible for one in found])) + 0.003 * float(
+            np.square(logs - _START).sum()
+        )
+
+    best = min(
+        (minimize(lost, _START + shift, method="Nelder-Mead", options={"maxiter": 200}) for shift in (0.0, 1.0, -1.0)),
+        key=lambda one: one.fun,
+    )
+    weights = np.array([1.0, *np.exp(best.x)])
+    expected = np.concatenate([np.log(A @ weights + 1e-9) for A, _ in tables])
+    right = np.concatenate([errors < RIGHT for _, errors in tables])
+    share = np.concatenate([np.full(len(errors), 1 / len(errors)) for _, errors in tables])
 
     def surprise(given: np.ndarray) -> float:
         odds = given[0] * (expected - given[1])
         return float(share @ np.logaddexp(0, np.where(right, odds, -odds)))
 
     slope, even = minimize(surprise, [2.0, np.log(0.08)], method="Nelder-Mead").x
-    return Weighing(*(float(f"{value:.3g}") for value in (*weights, np.exp(even), slope)))
+    return Weighing(*(float(f"{value:.2g}") for value in (*weights, np.exp(even), slope)))
+
+
+def kept(path: Path, compute: Callable[[], list[tuple[Signs, np.ndarray]]]) -> list[tuple[Signs, np.ndarray]]:
+    """What was measured before, or else what is computed now."""
+    if path.exists():
+        with np.load(path) as held:
+            count = int(held["count"])
+            names = ("distortion", "bending", "rivals")
+            return [
+                (Signs(*(held[f"{name}{k}"] for name in names), float(held["misfit"][k])), held[f"errors{k}"])
+                for k in range(count)
+            ]
+    found = compute()
+    arrays: dict[str, np.ndarray] = {
+        "count": np.array(len(found)),
+        "misfit": np.array([signs.misfit for signs, _ in found]),
+    }
+    for k, (signs, errors) in enumerate(found):
+        arrays |= {f"distortion{k}": signs.distortion, f"bending{k}": signs.bending, f"rivals{k}": signs.rivals}
+        arrays[f"errors{k}"] = errors
+    np.savez_compressed(path, **arrays)
+    return found
 
 
 def said(name: str, pairs: list[tuple[Signs, np.ndarray]], weighing: Weighing) -> tuple[list[str], Calibration]:
@@ -123,6 +158,9 @@ def main() -> None:
     parser.add_argument("--fit", nargs="*", default=[])
     parser.add_argument("--test", nargs="*", default=[])
     parser.add_argument("--most", type=int, default=20, help="pairs of each set to fit with; tests take all, up to 40")
+    parser.add_argument(
+        "--keep", type=Path, help="folder for what was measured, to fit and print again without matching"
+    )
     parser.add_argument("--plot", type=Path)
     given = parser.parse_args()
     torch.set_num_threads(1)
@@ -134,7 +172,15 @@ def main() -> None:
         matcher = Matcher.load(model or given.model)
         if given.headings:
             matcher.config = matcher.config.with_changes(headings=given.headings)
-        return measured(pairs_of(name, given.data, given.people), matcher, most, cache)
+
+        def compute() -> list[tuple[Signs, np.ndarray]]:
+            return measured(pairs_of(name, given.data, given.people), matcher, most, cache)
+
+        if given.keep is None:
+            return compute()
+        given.keep.mkdir(parents=True, exist_ok=True)
+        file = f"{name}-{Path(model or given.model).stem}-{matcher.config.headings}-{most}.npz"
+        return kept(given.keep / file, compute)
 
     to_fit = {name: of(name, given.most) for name in given.fit}
     weighing = fitted(list(to_fit.values())) if to_fit else FITTED

@@ -230,7 +230,7 @@ def test_what_is_missing(own_set: Path, runs: list[Path], tmp_path: Path, one_er
     ("name", "text", "said"),
     [
         ("empty.off", "", "is empty"),
-        ("points.off", "OFF 3 0 0\n0 0 0\n1 0 0\n0 1 0\n", "has no faces"),
+        ("points.off", "OFF 3 0 0\n0 0 0\n1 0 0\n0 1 0\n", "no faces"),
         ("nan.off", "OFF 3 1 0\n0 0 0\nnan 0 0\n0 1 0\n3 0 1 2\n", "not finite"),
         ("line.off", "OFF 3 1 0\n0 0 0\n1 0 0\n2 0 0\n3 0 1 2\n", "area 0"),
     ],

@@ -245,7 +245,7 @@ def test_repair_where_it_is_asked_for(cut: Cut, matcher: Matcher) -> None:
     [
         ("", "the file is empty"),
         ("OFF 0 0 0\n", "has no vertices"),
-        ("OFF 3 0 0\n0 0 0\n1 0 0\n0 1 0\n", "has no faces"),
+        ("OFF 3 0 0\n0 0 0\n1 0 0\n0 1 0\n", "no faces"),
         ("OFF 3 1 0\n0 0 0\nnan 0 0\n0 1 0\n3 0 1 2\n", "not finite"),
         ("OFF 3 1 0\n0 0 0\n1 0 0\n2 0 0\n3 0 1 2\n", "all its faces have area 0"),
         ("hello", "neither|can't|expected|OFF"),

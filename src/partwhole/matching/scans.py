@@ -8,13 +8,14 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from typing import Literal, get_args
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from partwhole.matching import refinement
+from partwhole.matching.clouds import WEAKER, read_cloud, surface_of_points
 from partwhole.matching.confidence import DOUBTFUL, confidence_of, signs_of
 from partwhole.matching.doubts import DoubtfulRegion, doubtful_regions
 from partwhole.matching.ensemble import Ensemble
@@ -161,7 +162,7 @@ def match(
 
     Parameters
     ----------
-    part, whole : meshes, or files
+    part, whole : meshes, or files; a file may hold points without faces, which are triangulated first
     model : a name in the box (see `model_names`), a file of weights, or a `Matcher`
     refine : steps of refinement on this pair, such as 15; 0: none
     read_out : "features", "spectral" or "zoomout", see `Matcher.vertex_map`
@@ -183,7 +184,7 @@ def match(
     axes_up(up, matcher.config.vertical)
     clock = _Clock(progress)
     clock.begin("reading")
-    inputs = _Inputs(*_read(part, repair), *_read(whole, repair))
+    inputs = _Inputs(*_read(part, "part", repair), *_read(whole, "whole", repair))
     clock.begin("decimation")
     for mesh in (inputs.part, inputs.whole):
         if mesh.area == 0:
@@ -285,7 +286,9 @@ class _Clock:
             self._seconds[self._name] = time.perf_counter() - self._start
 
 
-def _read(given: Mesh | str | os.PathLike[str], repair: bool | None) -> tuple[Mesh, list[str]]:
+def _read(
+    given: Mesh | str | os.PathLike[str], role: Literal["part", "whole"], repair: bool | None
+) -> tuple[Mesh, list[str]]:
     """The surface, and what there is to say about how it came out of its file."""
     if isinstance(given, Mesh):
         if repair:
@@ -295,6 +298,9 @@ def _read(given: Mesh | str | os.PathLike[str], repair: bool | None) -> tuple[Me
             note = [] if result.report.is_clean else [f"{given.name}, repaired: {result.summary()}; {_RENUMBERED}"]
             return (result.mesh, note) if note else (given, [])
         return given, []
+    cloud = read_cloud(Path(given)) if Path(given).is_file() else None
+    if cloud is not None:
+        return surface_of_points(cloud, name=Path(given).name), [WEAKER.format(role=role)]
     notes = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", MeshWarning)
