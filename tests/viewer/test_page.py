@@ -462,3 +462,18 @@ def test_pieces_that_are_apart(cut: Cut, serve: Serve, browse: Browse) -> None:
     page.script(f"partwhole.chooseOther({cut.part.n_vertices + 3})")
     page.wait(f"partwhole.state.found.pair.other === {cut.part.n_vertices + 3}")
     assert "∞" in page.text("#details")
+
+
+def test_names_are_shown_as_they_are_and_never_run(scene: Scene, serve: Serve, browse: Browse, tmp_path: Path) -> None:
+    evil = "<img src=x onerror='window.run=1'><script>window.run=1</script>"
+    part = Mesh(scene.part.full.vertices, scene.part.full.faces, name=evil)
+    named = Scene.of(part, title=evil, notes=(evil,), warnings=(evil,))
+    export_report(named, tmp_path / "report.html")
+    for address in (serve(Session(named)).address, (tmp_path / "report.html").as_uri()):
+        page = browse(address)
+        assert page.text("h1") == evil
+        assert evil in page.text(".panel h2")
+        assert evil in page.text("#notes")
+        assert evil in page.text("#warnings")
+        assert page.script("document.querySelectorAll('img').length") == 0
+        assert page.script("window.run") is None
