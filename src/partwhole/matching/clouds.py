@@ -89,8 +89,8 @@ def surface_of_points(points: Float[np.ndarray, "n 3"], *, name: str = "points")
     """
     if not _FEWEST <= len(points) <= _MOST:
         raise ValueError(
-            f"{name} has {len(points)} points and no faces; clouds of {_FEWEST} to {_MOST} points can be matched, and samples "
-            "of larger ones"
+            f"{name} has {len(points)} points and no faces; clouds of {_FEWEST} to {_MOST} points can be matched, and "
+            "samples of larger ones"
         )
     if not np.isfinite(points).all():
         raise ValueError(f"{name} has coordinates that are not finite; remove these points")
