@@ -174,3 +174,17 @@ def test_a_file_that_can_not_be_read_is_told_by_its_name(cut: Cut, off_file: Cal
     read = session.upload("part", "scan.ply", off_file(cut.part))
     assert read["notes"] == ["scan.ply: read as OFF, which its contents are, not by its ending '.ply'"]
     assert session.upload("part", "", off_file(cut.part))["name"] == "mesh"
+
+
+def test_what_goes_wrong_in_the_background_is_told_when_it_is_asked_for(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object, **__: object) -> TrustExplorer:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(module, "explorer_of", broken)
+    session = Session(scene)
+    session.warm_up().join()
+    assert capsys.readouterr().err == ""
+    with pytest.raises(RuntimeError, match="broken"):
+        session.trust_bytes(1)

@@ -11,6 +11,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
@@ -158,7 +159,8 @@ class Session:
         """Measure in the background what the first click will need, and match if there is no map."""
 
         def work() -> None:
-            if self.scene is not None:
+            # what goes wrong here is told when the page asks for it; and at the end of the program nothing is
+            with suppress(Exception):
                 self.scene_bytes()
                 self.explorer()
 
