@@ -12,7 +12,16 @@ import typer
 
 from partwhole.cli.demo_match import demo_match, sentences, why_not
 from partwhole.cli.options import JsonOption, MethodOption, QuietOption, SeedOption
-from partwhole.cli.trust import NAMES, all_criteria, draw_trust, share, telling_vertex, true_distances, what_holds
+from partwhole.cli.trust import (
+    NAMES,
+    SYMBOLS,
+    all_criteria,
+    draw_trust,
+    share,
+    telling_vertex,
+    true_distances,
+    what_holds,
+)
 from partwhole.cli.voice import Voice, output_folder, to_json, write_text
 
 if TYPE_CHECKING:
@@ -115,8 +124,7 @@ def _draw_shares(row: ConsistencyRow, path: Path) -> None:
     from partwhole.viewer.colors import GUARANTEED
     from partwhole.viewer.figures import shares_figure
 
-    symbols = {"boundary": "boundary $C_T$", "wormhole": "wormhole $C_W$", "same-loop": "same loop $C_L$"}
-    bars = [(symbols[g.kind], g.n_guaranteed / row.n_pairs, GUARANTEED[g.kind]) for g in row.criteria]
+    bars = [(SYMBOLS[g.kind], g.n_guaranteed / row.n_pairs, GUARANTEED[g.kind]) for g in row.criteria]
     title = "Pairs of vertices whose distance is guaranteed"
     shares_figure(bars, consistent=row.consistent, title=title, path=path)
 

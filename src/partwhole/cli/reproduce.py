@@ -1,4 +1,4 @@
-"""`partwhole reproduce`: the tables of the paper, computed again."""
+"""`partwhole reproduce`: the tables and figures of the paper, computed again."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import typer
 
 from partwhole.cli.consistent_pairs import consistent_pairs
 from partwhole.cli.reproduce_ablation import ablation
+from partwhole.cli.reproduce_figures import figures
 from partwhole.cli.reproduce_matching import pfaust, shrec16
 from partwhole.cli.reproduce_swiss_roll import swiss_roll
 
 reproduce = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
-    help="Compute the tables of the paper again, and print them beside it.",
+    help="Compute the tables and figures of the paper again, and print them beside it.",
     epilog="Example: partwhole reproduce consistent-pairs --data DIR --set H --shapes 10",
 )
 reproduce.command("consistent-pairs", epilog="Example: partwhole reproduce consistent-pairs --data DIR --set H")(
@@ -30,8 +31,13 @@ reproduce.command(
 reproduce.command("swiss-roll", epilog="Example: partwhole reproduce swiss-roll --shape hole --noise 0 --seeds 2")(
     swiss_roll
 )
+reproduce.command(
+    "figures",
+    epilog="Example: partwhole reproduce figures --data DIR --model default --output figures · "
+    "partwhole reproduce figures --only regions --only shares",
+)(figures)
 
 
 @reproduce.callback()
 def _tables() -> None:
-    """Compute the tables of the paper again, and print them beside it."""
+    """Compute the tables and figures of the paper again, and print them beside it."""

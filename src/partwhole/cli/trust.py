@@ -20,6 +20,8 @@ from partwhole.mesh import Mesh
 from partwhole.viewer.camera import Axis
 
 NAMES = {"boundary": "boundary C_T", "wormhole": "wormhole C_W", "same-loop": "same-loop C_L"}
+# the same in figures
+SYMBOLS = {"boundary": "boundary $C_T$", "wormhole": "wormhole $C_W$", "same-loop": "same loop $C_L$"}
 
 
 @dataclass(frozen=True)
