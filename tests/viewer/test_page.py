@@ -397,7 +397,7 @@ def test_a_phone(scene: Scene, serve: Serve, browse: Browse) -> None:
 
 
 def test_simplified_surfaces_keep_the_numbers_of_the_file(cut: Cut, serve: Serve, browse: Browse) -> None:
-    scene = Scene.of(cut.part, cut.whole, cut.vertex_map, most_shown=350)
+    scene = Scene.of(cut.part, cut.whole, cut.vertex_map).simplified(350)
     page = browse(serve(Session(scene)).address)
     assert "of them are drawn" in page.text("#notes")
     shown = page.click_vertex(0, skip=10)

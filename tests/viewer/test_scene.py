@@ -34,7 +34,7 @@ def test_a_part_may_come_alone(cut: Cut) -> None:
 
 
 def test_large_surfaces_are_simplified_and_that_is_said(cut: Cut) -> None:
-    scene = Scene.of(cut.part, cut.whole, cut.vertex_map, most_shown=300)
+    scene = Scene.of(cut.part, cut.whole, cut.vertex_map).simplified(300)
     meta, arrays = unpack(scene.to_bytes())
     assert meta["part"]["vertices"] == cut.part.n_vertices
     assert meta["part"]["shown"] == len(arrays["part_numbers"]) <= 300

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -104,7 +105,7 @@ def test_dropped_files_are_shown_and_matched(
     read = session.upload("part", "C:\\scans\\my scan.off", off_file(cut.part))
     assert (read["name"], read["vertices"], read["loops"]) == ("my scan.off", cut.part.n_vertices, 2)
     session.upload("whole", "ball.off", off_file(cut.whole))
-    assert session.open_uploads() == {"number": 1}
+    assert session.open_uploads() == {"title": "my scan.off → ball.off"}
     ended(session)
     assert session.job is not None
     assert session.job.to_json()["state"] == "done"
@@ -188,3 +189,57 @@ def test_what_goes_wrong_in_the_background_is_told_when_it_is_asked_for(
     assert capsys.readouterr().err == ""
     with pytest.raises(RuntimeError, match="broken"):
         session.trust_bytes(1)
+
+
+def test_large_surfaces_are_simplified_in_the_background(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("partwhole.viewer.scene.MOST_SHOWN", 300)
+    go = threading.Event()
+    simplified = Scene.simplified
+
+    def waiting(self: Scene) -> Scene:
+        assert go.wait(20)
+        return simplified(self, 300)
+
+    monkeypatch.setattr(Scene, "simplified", waiting)
+    session = Session(None)
+    session.open(scene)
+    assert session.job is not None
+    assert (session.job.stage, session.job.state) == ("simplifying large surfaces for display", "running")
+    assert session.scene is None
+    go.set()
+    end = time.monotonic() + 20
+    while session.scene is None:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    assert session.shown().part.is_simplified
+
+
+def test_a_fault_of_simplifying_is_told(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("partwhole.viewer.scene.MOST_SHOWN", 300)
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("no\nmemory")
+
+    monkeypatch.setattr(Scene, "simplified", broken)
+    session = Session(None)
+    session.open(scene)
+    ended(session)
+    assert session.job is not None
+    assert session.job.to_json()["stage"] == "can't be simplified: no memory"
+
+
+def test_what_was_opened_last_is_shown(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("partwhole.viewer.scene.MOST_SHOWN", 300)
+    session, alone = Session(None), Scene.of(scene.part.full)
+    simplified = threading.Event()
+
+    def slow(self: Scene) -> Scene:
+        session.show(alone)
+        simplified.set()
+        return self
+
+    monkeypatch.setattr(Scene, "simplified", slow)
+    session.open(scene)
+    assert simplified.wait(20)
+    time.sleep(0.1)
+    assert session.shown() is alone

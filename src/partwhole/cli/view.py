@@ -50,9 +50,7 @@ def view(
     scene = None
     if paths:
         with voice.warnings_as_notes():
-            scene = read_scene(paths, truth=truth, tell=voice.say)
-        for note in scene.notes:
-            voice.note(note)
+            scene = read_scene(paths, truth=truth)
     elif truth is not None:
         raise ValueError("--truth needs a result to compare with; give its folder")
     weights = _weights(model)
@@ -78,6 +76,11 @@ def _exported(scene: Scene | None, path: Path, weights: str | Path, voice: Voice
 
     if scene is None:
         raise ValueError("--export needs something to show; give the folder of a result, or meshes")
+    if scene.is_large:
+        voice.say("simplifying large surfaces for display …")
+        scene = scene.simplified()
+    for note in scene.notes:
+        voice.note(note)
     if scene.whole is not None and scene.vertex_map is None:
         try:
             scene = matched(scene, model=weights, tell=voice.say)
@@ -101,9 +104,10 @@ def _served(
     from partwhole.viewer.server import PageServer
     from partwhole.viewer.session import Session
 
-    session = Session(scene, method=method, sound=sound, model=weights)
+    session = Session(None, method=method, sound=sound, model=weights)
     with PageServer(session, port=port) as server:
-        session.warm_up()
+        if scene is not None:
+            session.open(scene)
         voice.say(f"open {server.address} (Ctrl-C ends)")
         voice.finish({"address": server.address, "notes": voice.notes})
         sys.stdout.flush()  # whoever reads it through a pipe waits for the address

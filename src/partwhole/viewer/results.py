@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,23 +11,18 @@ import numpy as np
 
 from partwhole.datasets.ground_truth import GroundTruth
 from partwhole.datasets.number_files import read_npz, read_vts
-from partwhole.mesh import Mesh, read_mesh
-from partwhole.viewer.scene import MOST_SHOWN, DoubtfulPlace, Scene
+from partwhole.mesh import read_mesh
+from partwhole.viewer.scene import DoubtfulPlace, Scene
 
 MAP = "map.npz"
 
 
-def read_scene(
-    paths: list[Path], *, truth: Path | None = None, tell: Callable[[str], None] = lambda text: None
-) -> Scene:
-    """The folder of a result, or a part, or a part and a whole; with errors where `truth` is given.
-
-    `tell` is called before something that takes seconds.
-    """
+def read_scene(paths: list[Path], *, truth: Path | None = None) -> Scene:
+    """The folder of a result, or a part, or a part and a whole; with errors where `truth` is given."""
     if len(paths) == 1 and paths[0].is_dir():
-        scene = read_result(paths[0], tell=tell)
+        scene = read_result(paths[0])
     elif 1 <= len(paths) <= 2:
-        part, *wholes = (_told(read_mesh(path), tell) for path in paths)
+        part, *wholes = (read_mesh(path) for path in paths)
         scene = Scene.of(part, wholes[0] if wholes else None)
     else:
         raise ValueError(f"give the folder of a result, or a part and a whole, not {len(paths)} paths")
@@ -37,13 +31,7 @@ def read_scene(
     return replace(scene, truth=read_truth(truth, scene.part.full.n_vertices))
 
 
-def _told(mesh: Mesh, tell: Callable[[str], None]) -> Mesh:
-    if mesh.n_vertices > MOST_SHOWN:
-        tell(f"simplifying {mesh.name} for display …")
-    return mesh
-
-
-def read_result(folder: Path, *, tell: Callable[[str], None] = lambda text: None) -> Scene:
+def read_result(folder: Path) -> Scene:
     """A folder with map.npz, part.ply, whole.ply and perhaps summary.json, as `partwhole match --output` writes it."""
     if not (folder / MAP).is_file():
         raise ValueError(f"{folder} has no {MAP}; give a folder that `partwhole match --output` wrote, or two meshes")
@@ -61,7 +49,7 @@ def read_result(folder: Path, *, tell: Callable[[str], None] = lambda text: None
         known[name] = values.astype({"i": np.int64, "f": np.float64, "b": bool}[kind])
     if "vertex_map" not in known:
         raise ValueError(f"{folder / MAP} has no vertex_map")
-    part, whole = (_told(read_mesh(folder / f"{name}.ply", name=name), tell) for name in ("part", "whole"))
+    part, whole = (read_mesh(folder / f"{name}.ply", name=name) for name in ("part", "whole"))
     factor = held.get("factor", np.ones(()))
     if factor.size != 1 or factor.dtype.kind != "f" or not 0 < float(factor) < np.inf:
         raise ValueError(f"{folder / MAP}: factor should be one positive number, got {factor.tolist()}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -41,10 +41,17 @@ class Shown:
     to_shown: Int[np.ndarray, "n"]
 
     @classmethod
-    def of(cls, mesh: Mesh, *, most: int = MOST_SHOWN) -> Shown:
-        """The surface, simplified if it has more than `most` vertices."""
-        simpler = decimate(mesh, most, keep_border=False)
-        return cls(mesh, simpler.mesh, simpler.to_fine, simpler.to_coarse)
+    def of(cls, mesh: Mesh) -> Shown:
+        """The surface as it is."""
+        same = np.arange(mesh.n_vertices)
+        return cls(mesh, mesh, same, same)
+
+    def simplified(self, most: int) -> Shown:
+        """With at most `most` vertices drawn."""
+        if self.full.n_vertices <= most:
+            return self
+        simpler = decimate(self.full, most, keep_border=False)
+        return Shown(self.full, simpler.mesh, simpler.to_fine, simpler.to_coarse)
 
     @property
     def is_simplified(self) -> bool:
@@ -136,24 +143,31 @@ class Scene:
         part: Mesh,
         whole: Mesh | None = None,
         vertex_map: Int[np.ndarray, "p"] | None = None,
-        *,
-        most_shown: int = MOST_SHOWN,
         **known: Any,
     ) -> Scene:
-        """Surfaces with more than `most_shown` vertices are simplified for display, and a note says so."""
-        surfaces = [part] if whole is None else [part, whole]
-        with ThreadPoolExecutor(2) as pool:  # simplifying is the slow part, and lets other threads work
-            shown, *wholes = pool.map(lambda mesh: Shown.of(mesh, most=most_shown), surfaces)
-        shown_whole = wholes[0] if wholes else None
+        """Of surfaces as they are; see `simplified` for those with very many vertices."""
         title = known.pop("title", "") or (part.name if whole is None else f"{part.name} → {whole.name}")
+        shown_whole = None if whole is None else Shown.of(whole)
+        return cls(Shown.of(part), shown_whole, vertex_map, title=title, **known)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether `simplified` takes time."""
+        surfaces = [self.part] if self.whole is None else [self.part, self.whole]
+        return any(s.full.n_vertices > MOST_SHOWN and not s.is_simplified for s in surfaces)
+
+    def simplified(self, most: int = MOST_SHOWN) -> Scene:
+        """With at most `most` vertices of each surface drawn; a note says so."""
+        surfaces = [self.part] if self.whole is None else [self.part, self.whole]
+        with ThreadPoolExecutor(2) as pool:
+            part, *wholes = pool.map(lambda surface: surface.simplified(most), surfaces)
         notes = [
             f"{surface.full.name} has {surface.full.n_vertices} vertices; {surface.mesh.n_vertices} of them are drawn, "
             "and distances are those of the surface they form."
-            for surface in (shown, shown_whole)
-            if surface is not None and surface.is_simplified
+            for surface in (part, *wholes)
+            if surface.is_simplified
         ]
-        notes += known.pop("notes", ())
-        return cls(shown, shown_whole, vertex_map, title=title, notes=tuple(notes), **known)
+        return replace(self, part=part, whole=wholes[0] if wholes else None, notes=(*notes, *self.notes))
 
     @cached_property
     def errors(self) -> Float[np.ndarray, "p"]:

@@ -221,17 +221,38 @@ class Session:
                 self._uploads = {"part": whole, "whole": part}
                 part, whole = whole, part
             scene = Scene.of(part, whole)
-        number = self.show(scene)
-        self.warm_up()
-        return {"number": number}
+        self.open(scene)
+        return {"title": scene.title}
 
-    def show(self, scene: Scene) -> int:
-        """Show another scene; its number."""
+    def open(self, scene: Scene) -> None:
+        """Show a scene and measure in the background; one with very many vertices is simplified there first."""
+        if not scene.is_large:
+            self.show(scene)
+            self.warm_up()
+            return
+        with self._busy:
+            number, began = self.number, time.monotonic()
+            self.job = Job("simplifying large surfaces for display", began)
+
+        def work() -> None:
+            try:
+                simpler = scene.simplified()
+            except Exception as fault:  # whatever it is, the page says it
+                self.job = Job(f"can't be simplified: {_in_words(fault)}", began, "failed")
+                return
+            with self._busy:
+                if self.number != number:
+                    return  # something else was opened meanwhile
+                self.show(simpler)
+            self.warm_up()
+
+        threading.Thread(target=work, daemon=True).start()
+
+    def show(self, scene: Scene) -> None:
         with self._busy:
             self.scene = scene
             self.number += 1
             self.job = None
-            return self.number
 
     # --- matching
 
@@ -257,9 +278,7 @@ class Session:
                 self.job = Job(str(missing), began, "failed")
         except Exception as fault:  # whatever it is, the page says it and goes on without a map
             if self.number == number:
-                self.job = Job(
-                    f"no map was found: {' '.join(str(fault).split()) or type(fault).__name__}", began, "failed"
-                )
+                self.job = Job(f"no map was found: {_in_words(fault)}", began, "failed")
         else:
             with self._busy:
                 if self.number == number:
@@ -274,6 +293,10 @@ class Session:
 
     def _centred(self, points: np.ndarray) -> np.ndarray:
         return points - middle_of(self.shown().part.mesh)
+
+
+def _in_words(fault: Exception) -> str:
+    return " ".join(str(fault).split()) or type(fault).__name__
 
 
 def _known(method: str) -> Method:

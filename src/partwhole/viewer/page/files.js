@@ -2,8 +2,6 @@
 
 import { ask, askJson } from "./data.js";
 
-const LARGE = 20_000; // vertices; as MOST_SHOWN in scene.py
-
 /** Listens for files; `told` has opened(), status(text), wrong(text). */
 export class Dropped {
   constructor(told, largest) {
@@ -56,8 +54,7 @@ export class Dropped {
   }
 
   async show(swapped) {
-    const large = this.last.some(({ vertices }) => vertices > LARGE);
-    this.told.status(large ? "simplifying for display, which takes some seconds …" : "preparing …");
+    this.told.status("preparing …");
     await ask("/open", { swapped: swapped ? "yes" : "no" }, { method: "POST" });
     await this.told.opened();
   }

@@ -310,6 +310,7 @@ export class Page {
         if (!job || job.state !== "running") return;
       }
       if (!job) return;
+      at("welcome").hidden = true; // something is on its way
       if (job.state === "failed") return this.status(job.stage);
       if (job.state === "done") return;
       this.status(`${job.stage} … ${Math.round(job.seconds)} s`);
