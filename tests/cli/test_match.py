@@ -102,6 +102,17 @@ def test_json_and_words(own_set: Path, runs: list[Path], tmp_path: Path, capsys:
         assert held["vertex_map_before"].shape == held["vertex_map"].shape
 
 
+def test_a_report_is_one_page(own_set: Path, runs: list[Path], tmp_path: Path, one_error: Callable[..., str]) -> None:
+    words = ("match", own_set / "parts/part0.ply", own_set / "wholes/ball.ply", "--model", runs[0], "--no-cache")
+    assert run(*words, "--report", tmp_path / "out", "--no-pictures", "--quiet") == 0
+    assert {file.name for file in (tmp_path / "out").iterdir()} == FILES | {"report.html"}
+    page = (tmp_path / "out/report.html").read_text()
+    assert "connect-src 'none'" in page
+    assert 'id="scene"' in page
+    assert json.loads((tmp_path / "out/summary.json").read_text())["files"]["report.html"].endswith("report.html")
+    assert "give one of them" in one_error(*words, "--report", tmp_path / "out", "--output", tmp_path / "out")
+
+
 def test_millimetres_against_metres(own_set: Path, runs: list[Path], tmp_path: Path, matched: Path) -> None:
     part = read_mesh(own_set / "parts/part0.ply")
     write_mesh(part.scaled(1000), tmp_path / "mm.ply")

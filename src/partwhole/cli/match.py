@@ -73,6 +73,10 @@ def match(
     ] = 5000,
     pictures: Annotated[bool, typer.Option("--pictures/--no-pictures", help="Draw the map and its confidence.")] = True,
     output: OutputOption = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="What --output writes, and report.html: one page to look at and to send on."),
+    ] = None,
     device: DeviceOption = "cpu",
     cache: CacheOption = True,
     as_json: JsonOption = False,
@@ -86,6 +90,8 @@ def match(
     voice = Voice(as_json=as_json, quiet=quiet)
     if pairs is None and whole is None:
         raise ValueError("give a part and a whole, or --pairs with a list of them")
+    if output is not None and report is not None:
+        raise ValueError("--report writes what --output does, and more; give one of them")
     if pairs is not None and part is not None:
         raise ValueError("give a part and a whole, or --pairs, not both")
     entries = [] if pairs is None else read_list(pairs)
@@ -100,7 +106,15 @@ def match(
         "max_vertices": max_vertices,
     }
     choices = {"model": model, "pictures": pictures, **knobs}
-    work = _Work(named_model(model, device), knobs | {"cache": chosen_cache(cache)}, choices, pictures, voice)
+    work = _Work(
+        named_model(model, device),
+        knobs | {"cache": chosen_cache(cache)},
+        choices,
+        pictures,
+        voice,
+        page=report is not None,
+    )
+    output = output or report
     if pairs is not None:
         _many(entries, output_folder(output or Path(f"{pairs.stem}-matches")), choices, work, voice)
         return
@@ -116,9 +130,17 @@ class _Work:
     """Matches one pair after the other with one network."""
 
     def __init__(
-        self, matcher: Matcher, knobs: dict[str, Any], choices: dict[str, Any], pictures: bool, voice: Voice
+        self,
+        matcher: Matcher,
+        knobs: dict[str, Any],
+        choices: dict[str, Any],
+        pictures: bool,
+        voice: Voice,
+        *,
+        page: bool,
     ) -> None:
         self.matcher, self.knobs, self.choices, self.pictures, self.voice = matcher, knobs, choices, pictures, voice
+        self.page = page
 
     def __call__(self, entry: Entry, place: Path) -> dict[str, Any]:
         """Match a pair into a folder, and give its summary."""
@@ -144,8 +166,20 @@ class _Work:
             "files": {**files, "summary.md": folder / "summary.md", "summary.json": folder / "summary.json"},
         }
         summary["seconds"] = {**summary["seconds"], **seconds}
+        if self.page:
+            summary["files"]["report.html"] = folder / "report.html"
         write_summary(folder, summary)
+        if self.page:
+            _write_page(folder)
         return summary
+
+
+def _write_page(folder: Path) -> None:
+    """The page that `partwhole view` shows, as one file."""
+    from partwhole.viewer.export import export_report
+    from partwhole.viewer.results import read_result
+
+    export_report(read_result(folder).simplified(), folder / "report.html")
 
 
 def _existing(path: Path) -> Path:
