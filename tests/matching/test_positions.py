@@ -106,6 +106,11 @@ def test_other_sizes_are_tried_where_distances_disagree(
     monkeypatch.setattr(module, "_stretch", lambda position: 2.0)
     found = best_position(matcher, given, others=[0.3, 3.0], headings=2)
     assert found.chosen.score <= best_position(matcher, given, headings=2).chosen.score
+    # a little better is not enough
+    monkeypatch.setattr(module, "_CLEARLY", 1e9)
+    assert best_position(matcher, given, others=[0.3, 3.0], headings=2).factor == 1
+    monkeypatch.setattr(module, "_CLEARLY", -1e9)
+    assert best_position(matcher, given, others=[0.3, 3.0], headings=2).factor != 1
     monkeypatch.setattr(module, "_stretch", lambda position: float("nan"))
     assert best_position(matcher, given, factors=[1.0, 1.5], headings=2).factor in (1.0, 1.5)
 

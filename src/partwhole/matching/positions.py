@@ -16,6 +16,8 @@ from partwhole.matching.trials import UPS, Trial, best, best_stretch, resized, r
 _FEW = 4
 # distances that differ by more than pose and noise explain
 STRETCHED = 1.25
+# another size than the one that was assumed must fit better by so much: a part that fits nowhere fits any size about as badly
+_CLEARLY = 1.0
 # a stretch that one look at the map may correct a guessed size by
 _CORRECTION = 1.35
 _WHOLE_UPS = ("y", "z", "x")
@@ -98,8 +100,8 @@ def best_position(
         first = _at(matcher, given, factors[0], axes, headings)
         if not others or 1 / STRETCHED < _stretch(first) < STRETCHED:
             return first
-        found = _fittest([first, *(_at(matcher, given, factor, axes, min(_FEW, headings)) for factor in others)])
-        if found is first:
+        found = _fittest([_at(matcher, given, factor, axes, min(_FEW, headings)) for factor in others])
+        if found.chosen.score > first.chosen.score - _CLEARLY:
             return first
     else:
         found = _fittest([_at(matcher, given, factor, axes, min(_FEW, headings)) for factor in factors])
