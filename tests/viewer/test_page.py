@@ -457,7 +457,7 @@ def test_pieces_that_are_apart(cut: Cut, serve: Serve, browse: Browse) -> None:
     page.wait("partwhole.state.found.rings")
     page.view("trust")
     page.wait("partwhole.state.found.pair")
-    assert "C_L does not apply" in page.text("#details")
+    assert "CL does not apply" in page.text("#details")
     assert page.script("partwhole.state.found.trust.soft[partwhole.scene.part.size - 1]") == 0
     page.script(f"partwhole.chooseOther({cut.part.n_vertices + 3})")
     page.wait(f"partwhole.state.found.pair.other === {cut.part.n_vertices + 3}")

@@ -106,7 +106,7 @@ function key(color, text) {
   made.className = "key";
   const swatch = document.createElement("i");
   swatch.style.background = css(color);
-  made.append(swatch, text);
+  made.append(swatch, element("span", text));
   return made;
 }
 

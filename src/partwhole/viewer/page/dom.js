@@ -4,9 +4,20 @@ export function at(id) {
   return document.getElementById(id);
 }
 
+/** Text, with the names of criteria as they are printed: C_T has a small T below. */
+export function words(text) {
+  return text.split(/\b(C_[TWL])\b/).map((piece, k) => {
+    if (k % 2 === 0) return document.createTextNode(piece);
+    const name = document.createElement("span");
+    const index = document.createElement("sub");
+    index.textContent = piece.at(-1);
+    name.append(piece[0], index);
+    return name;
+  });
+}
+
 export function element(name, text, ...children) {
   const made = document.createElement(name);
-  if (text) made.textContent = text;
-  made.append(...children);
+  made.append(...words(text ?? ""), ...children);
   return made;
 }

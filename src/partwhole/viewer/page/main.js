@@ -9,10 +9,11 @@ import { Page } from "./page.js";
 async function begin() {
   let page;
   try {
+    const embedded = embeddedScene();
+    const asked = embedded ?? askArrays("/scene"); // while it is on its way, the graphics card is made ready
     page = new Page();
     bindControls(page);
-    const embedded = embeddedScene();
-    page.show(embedded ?? (await askArrays("/scene")));
+    page.show(await asked);
     document.body.dataset.ready = "yes";
     window.partwhole = page; // for scripts, and for those who like to look
     if (embedded) return;

@@ -269,11 +269,17 @@ export class Page {
     });
   }
 
+  /** The slider belongs to the part. */
+  #placeWiper([box]) {
+    if (box) at("wiper").style.top = `${box.top + box.height - 46}px`;
+  }
+
   drawNow(pixel = Math.min(devicePixelRatio || 1, 2) * this.fineness()) {
     const stage = at("stage").getBoundingClientRect();
     this.painter.resize(stage.width, stage.height, pixel);
     this.painter.begin();
     const boxes = this.panels.boxes();
+    this.#placeWiper(boxes);
     this.panels.list.forEach((panel, k) => {
       const box = boxes[k];
       if (!panel.camera.fitted) panel.camera.fit(panel.surface, box.width / box.height, Math.min(TITLE / box.height, 0.3));

@@ -1,6 +1,7 @@
 // The panels of the page: their frames and titles, and what pointers and keys do in them.
 
 import { css } from "./coats.js";
+import { words } from "./dom.js";
 
 const STILL = 5; // a pointer that moves less than this many pixels has clicked
 const STEP = 10; // degrees of an arrow key
@@ -30,7 +31,7 @@ export class Panels {
       }
       const note = document.createElement("small");
       note.textContent = panel.note;
-      heading.append(panel.title, note);
+      heading.append(...words(panel.title), note);
       const wipe = frame.querySelector(".wipe");
       wipe.hidden = !(panel.wipe > 0);
       wipe.style.left = `${100 * (panel.wipe ?? 0)}%`;

@@ -119,7 +119,7 @@ export function trustPanels(scene, state) {
     ...common,
     title: CRITERIA[kind],
     color: GUARANTEED[kind],
-    note: row ? `${percent(row.shares[kind])} of the vertices guaranteed` : "choose a vertex",
+    note: row ? `${percent(row.shares[kind])} guaranteed` : "choose a vertex",
     coat: row ? row.coats[kind] : { mode: "plain", plain: NOT_GUARANTEED },
     lines: [...lines, ...pair.lines],
     dots: [...dots, ...pair.dots],
@@ -127,7 +127,7 @@ export function trustPanels(scene, state) {
   panels.push({
     ...common,
     title: "Soft mask of C_W",
-    note: "min(K / D, 1), its weight in the loss",
+    note: "min(K / D, 1)",
     coat: row ? row.coats.soft : { mode: "plain", plain: NOT_GUARANTEED },
     lines,
     dots,
