@@ -42,6 +42,13 @@ def test_a_report_is_written(result: Path, tmp_path: Path, capsys: pytest.Captur
     assert said == {"export": str(path), "bytes": path.stat().st_size, "notes": []}
 
 
+def test_a_report_measures_along_edges_whatever_was_asked_for(
+    result: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["view", str(result), "--method", "exact", "--sound", "--export", str(tmp_path / "r.html")]) == 0
+    assert "note: --method and --sound are for the page that is served" in capsys.readouterr().err
+
+
 def test_the_page_is_served_until_it_is_interrupted(result: Path) -> None:
     words = ["view", str(result), "--no-open", "--json", "--method", "dijkstra"]
     command = [sys.executable, "-c", "import sys; from partwhole.cli.main import main; sys.exit(main())", *words]

@@ -55,6 +55,8 @@ def view(
         raise ValueError("--truth needs a result to compare with; give its folder")
     weights = _weights(model)
     if export is not None:
+        if method != "fast_marching" or sound:
+            voice.note("--method and --sound are for the page that is served; a report measures along edges")
         _exported(scene, export, weights, voice)
     else:
         _served(scene, weights, voice, method=method, sound=sound, port=port, open_browser=open_browser)

@@ -34,7 +34,7 @@ _LARGEST_UPLOAD = 256 << 20  # a scan of several million faces
 
 @dataclass(frozen=True)
 class Job:
-    """A match that runs: what it is doing, since when, and how it ended."""
+    """Something that takes its time, a match or a simplification: what it is doing, since when, and how it ended."""
 
     stage: str
     began: float
