@@ -44,6 +44,11 @@ class PageServer(ThreadingHTTPServer):
         """What to open in a browser; whoever has it can see the page."""
         return f"http://{_ADDRESS}:{self.server_port}/?token={self.token}"
 
+    def close(self) -> None:
+        """End, and give the port back; for a server that runs in another thread."""
+        self.shutdown()
+        self.server_close()
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A browser that closes a connection early is no news."""
 

@@ -1,0 +1,61 @@
+"""`show`: the page from a script or a notebook."""
+
+from __future__ import annotations
+
+import threading
+import webbrowser
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from partwhole.geodesics.distances import Method
+from partwhole.mesh import Mesh
+from partwhole.viewer.scene import Scene
+from partwhole.viewer.server import PageServer
+from partwhole.viewer.session import Session
+
+
+def show(
+    part: Mesh,
+    whole: Mesh | None = None,
+    vertex_map: Int[np.ndarray, "p"] | None = None,
+    *,
+    method: Method = "fast_marching",
+    sound: bool = False,
+    open_browser: bool = True,
+    block: bool = True,
+    **known: Any,
+) -> PageServer:
+    """Look at a part, its whole and a map between them in the browser.
+
+    Parameters
+    ----------
+    part, whole, vertex_map : what to show; the part alone will do
+    method, sound : how distances are measured, and whether boundary edges are allowed for
+    open_browser : otherwise open the `address` of what is returned
+    block : until Ctrl-C; otherwise return at once, as in a notebook, and end with `close()`
+    known : what else is known of the map: `confidence`, `doubtful`, `vertex_map_before`, `truth`, see `Scene`
+
+    Examples
+    --------
+    >>> from partwhole.datasets import annulus
+    >>> page = show(annulus(n_vertices=200), open_browser=False, block=False)
+    >>> page.address.startswith("http://127.0.0.1:")
+    True
+    >>> page.close()
+    """
+    session = Session(None, method=method, sound=sound, match=False)
+    scene = Scene.of(part, whole, vertex_map, **known)
+    server = PageServer(session)
+    session.open(scene)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
+    thread.start()
+    if open_browser:
+        webbrowser.open(server.address)
+    if block:
+        try:
+            thread.join()
+        except KeyboardInterrupt:  # the way to end it
+            server.close()
+    return server
