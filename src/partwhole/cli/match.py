@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from partwhole.cli.learning import CacheOption, DeviceOption, chosen_cache, ready, stages
+from partwhole.cli.learning import CacheOption, Device, DeviceOption, Stages, chosen_cache, ready, stages
 from partwhole.cli.match_folder import lines_of, summary_of, write_map, write_pictures, write_summary
 from partwhole.cli.match_list import Entry, match_list, read_list, said_of
 from partwhole.cli.memory import told_plainly
 from partwhole.cli.models import named_model
 from partwhole.cli.options import JsonOption, OutputOption, QuietOption
 from partwhole.cli.voice import Voice, output_folder
+from partwhole.matching.box import model_path
+from partwhole.store.cache import Cache
 
 if TYPE_CHECKING:
     from partwhole.matching.matcher import Matcher
+    from partwhole.matching.scans import MatchedScan
 
 _FILES = "an OFF, OBJ, PLY, STL or GLB file"
 
@@ -95,8 +101,10 @@ def match(
     if pairs is not None and part is not None:
         raise ValueError("give a part and a whole, or --pairs, not both")
     entries = [] if pairs is None else read_list(pairs)
-    ready(device)
-    knobs: dict[str, Any] = {
+    # a name that is not in the box is said before anything is computed
+    model_path(model)
+    choices = {
+        "model": model,
         "refine": refine,
         "read_out": read_out,
         "units": units,
@@ -104,24 +112,17 @@ def match(
         "headings": headings,
         "repair": repair,
         "max_vertices": max_vertices,
+        "pictures": pictures,
     }
-    choices = {"model": model, "pictures": pictures, **knobs}
-    work = _Work(
-        named_model(model, device),
-        knobs | {"cache": chosen_cache(cache)},
-        choices,
-        pictures,
-        voice,
-        page=report is not None,
-    )
+    work = _Work(choices, device, chosen_cache(cache), voice, page=report is not None)
     output = output or report
     if pairs is not None:
+        ready(device)
         _many(entries, output_folder(output or Path(f"{pairs.stem}-matches")), choices, work, voice)
         return
     assert part is not None
     assert whole is not None
-    folder = output or Path(f"{part.stem}-match")
-    summary = work(Entry("", part, whole), folder)
+    summary = work(Entry("", part, whole), output or Path(f"{part.stem}-match"))
     _tell(voice, summary)
     voice.finish(summary)
 
@@ -130,35 +131,24 @@ class _Work:
     """Matches one pair after the other with one network."""
 
     def __init__(
-        self,
-        matcher: Matcher,
-        knobs: dict[str, Any],
-        choices: dict[str, Any],
-        pictures: bool,
-        voice: Voice,
-        *,
-        page: bool,
+        self, choices: dict[str, Any], device: Device, cache: Cache | None, voice: Voice, *, page: bool
     ) -> None:
-        self.matcher, self.knobs, self.choices, self.pictures, self.voice = matcher, knobs, choices, pictures, voice
-        self.page = page
+        self.choices, self.device, self.cache, self.voice, self.page = choices, device, cache, voice, page
+        self._matcher: Matcher | None = None
 
     def __call__(self, entry: Entry, place: Path) -> dict[str, Any]:
         """Match a pair into a folder, and give its summary."""
-        from partwhole.matching.scans import match as match_scan
-
         start = time.perf_counter()
         with told_plainly(), stages(self.voice) as report:
-            found = match_scan(
-                _existing(entry.part), _existing(entry.whole), model=self.matcher, progress=report, **self.knobs
-            )
+            found = self._matched(entry, report)
         folder = output_folder(place)
         # an older summary must not stand beside a newer map
         (folder / "summary.json").unlink(missing_ok=True)
         files = write_map(folder, found)
         seconds = {"in all, to the written map": time.perf_counter() - start}
-        if self.pictures:
+        if self.choices["pictures"]:
             files |= write_pictures(folder, found)
-        summary = {
+        summary: dict[str, Any] = {
             "part": str(entry.part),
             "whole": str(entry.whole),
             **summary_of(found),
@@ -173,6 +163,23 @@ class _Work:
             _write_page(folder)
         return summary
 
+    def _matched(self, entry: Entry, report: Stages) -> MatchedScan:
+        from partwhole.matching.inputs import inputs_of
+
+        chosen = {name: self.choices[name] for name in ("units", "repair", "max_vertices")}
+        with _torch_meanwhile():
+            inputs = inputs_of(_existing(entry.part), _existing(entry.whole), **chosen, progress=report)
+            if self.device == "cpu":
+                # what nearly every network asks for; another one computes its own
+                inputs.distances("fast_marching")
+        if self._matcher is None:
+            ready(self.device)
+            self._matcher = named_model(self.choices["model"], self.device)
+        from partwhole.matching.scans import match_inputs
+
+        knobs = {name: self.choices[name] for name in ("refine", "read_out", "up", "headings")}
+        return match_inputs(inputs, self._matcher, **knobs, cache=self.cache, progress=report)
+
 
 def _write_page(folder: Path) -> None:
     """The page that `partwhole view` shows, as one file."""
@@ -180,6 +187,23 @@ def _write_page(folder: Path) -> None:
     from partwhole.viewer.results import read_result
 
     export_report(read_result(folder).simplified(), folder / "report.html")
+
+
+@contextmanager
+def _torch_meanwhile() -> Iterator[None]:
+    """Imports torch while something else is computed: a second that need not be waited for."""
+
+    def load() -> None:
+        # whoever needs it says what is wrong with it
+        with suppress(Exception):
+            import torch  # noqa: F401
+
+    thread = threading.Thread(target=load)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
 
 
 def _existing(path: Path) -> Path:

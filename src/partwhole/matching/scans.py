@@ -3,47 +3,33 @@
 from __future__ import annotations
 
 import os
-import time
-import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from partwhole.matching import refinement
-from partwhole.matching.clouds import WEAKER, read_cloud, surface_of_points
 from partwhole.matching.confidence import DOUBTFUL, confidence_of, signs_of
 from partwhole.matching.doubts import DoubtfulRegion, doubtful_regions
 from partwhole.matching.ensemble import Ensemble
 from partwhole.matching.findings import Fit, fit_of, warnings_about
 from partwhole.matching.headings import turned
+from partwhole.matching.inputs import MOST_VERTICES, Clock, Inputs, Progress, inputs_of
 from partwhole.matching.lifting import Lift
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.positions import Position, axes_up, best_position
-from partwhole.matching.readying import Readied, readied
+from partwhole.matching.readying import Readied
 from partwhole.matching.shown import shown
 from partwhole.matching.soft_maps import ReadOut, functional_map_of
-from partwhole.matching.units import Scaling, scaling_of
-from partwhole.mesh import Mesh, read_mesh
-from partwhole.mesh.formats.common import MeshWarning, counted
+from partwhole.matching.units import Scaling
+from partwhole.mesh import Mesh
+from partwhole.mesh.formats.common import counted
 from partwhole.store.cache import Cache
 
-# as many vertices as the surfaces have that networks are trained on
-MOST_VERTICES = 5000
 _FEW = 100
-_FEWEST = 4
-# a part may come out a little larger than its whole: noise, pose
-_LARGEST_PART = 1.5
-# where units were guessed, the part keeps the vertices of one that has so much of the whole's area
-_LEAST_SHARE = 0.3
-
-# what is being done, how much of it is done, and how much there is
-Progress = Callable[[str, int, int], None]
-_STEPS = ("reading", "decimation", "operators", "matching", "refinement", "every vertex")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -175,24 +161,35 @@ def match(
     cache : where eigenfunctions are kept; None: nowhere
     progress : called with (what is done, steps done, steps in all)
     """
-    if read_out not in get_args(ReadOut):
-        raise ValueError(f"read_out must be one of {', '.join(map(repr, get_args(ReadOut)))}, got {read_out!r}")
-    for name, value, least in (("refine", refine, 0), ("max_vertices", max_vertices, 100), ("headings", headings, 1)):
-        if value is not None and value < least:
-            raise ValueError(f"{name}={value} must be at least {least}")
+    if max_vertices < _FEW:
+        raise ValueError(f"max_vertices={max_vertices} must be at least {_FEW}")
+    knobs: dict[str, Any] = {"refine": refine, "read_out": read_out, "up": up, "headings": headings}
+    _check(**knobs)
     matcher = model if isinstance(model, Matcher) else Matcher.load(model, device=device)
     axes_up(up, matcher.config.vertical)
-    clock = _Clock(progress)
-    clock.begin("reading")
-    inputs = _Inputs(*_read(part, "part", repair), *_read(whole, "whole", repair))
-    clock.begin("decimation")
-    for mesh in (inputs.part, inputs.whole):
-        if mesh.area == 0:
-            raise ValueError(f"{mesh.name}: all its faces have area 0; a surface is needed")
-    scaling = scaling_of(units, inputs.part.area, inputs.whole.area)
-    of_part, of_whole = _readied(inputs, scaling, max_vertices)
+    inputs = inputs_of(part, whole, units=units, repair=repair, max_vertices=max_vertices, progress=progress)
+    return match_inputs(inputs, matcher, **knobs, cache=cache, progress=progress)
+
+
+def match_inputs(
+    inputs: Inputs,
+    matcher: Matcher,
+    *,
+    refine: int = 0,
+    read_out: ReadOut = "spectral",
+    up: str | None = None,
+    headings: int | None = None,
+    cache: Cache | None = None,
+    progress: Progress | None = None,
+) -> MatchedScan:
+    """Match surfaces that were read and made ready before; parameters are those of `match`."""
+    _check(refine, read_out, up, headings)
+    axes_up(up, matcher.config.vertical)
+    scaling, of_part, of_whole = inputs.scaling, inputs.part, inputs.whole
+    clock = Clock(progress, inputs.seconds)
     clock.begin("operators")
-    given = shown(of_part.mesh, of_whole.mesh, scaling.middle, matcher, cache=cache)
+    distances = inputs.distances(matcher.config.distances) if matcher.device.type == "cpu" else None
+    given = shown(of_part.mesh, of_whole.mesh, scaling.middle, matcher, cache=cache, distances=distances)
     clock.begin("matching")
     position = best_position(
         matcher,
@@ -212,12 +209,13 @@ def match(
     clock.begin("every vertex")
     lift = Lift.between(of_part, of_whole)
     confidence = np.where(of_part.covered, np.clip(lift.values(sure), 0, 1), 0.0)
-    doubtful_area = inputs.part.vertex_areas[confidence < DOUBTFUL].sum() / inputs.part.area
+    area = of_part.given.vertex_areas
+    doubtful_share = float(area[confidence < DOUBTFUL].sum() / area.sum())
     k = min(matcher.config.map_eigenpairs, given.part.values.shape[-1], given.whole.values.shape[-1])
     notes, grave = _remarks(of_part, of_whole, position, scaling)
     return MatchedScan(
-        part=inputs.part,
-        whole=inputs.whole,
+        part=of_part.given,
+        whole=of_whole.given,
         vertex_map=lift.vertex_map(_numbers(found)),
         confidence=confidence,
         matched=of_part.covered,
@@ -225,115 +223,26 @@ def match(
         vertex_map_before=lift.vertex_map(_numbers(before)) if refine else None,
         losses=losses,
         fit=fit,
-        regions=doubtful_regions(inputs.part, confidence < DOUBTFUL, confidence),
+        regions=doubtful_regions(of_part.given, confidence < DOUBTFUL, confidence),
         scaling=scaling,
         factor=scaling.middle * position.factor,
         up=position.up,
         heading=float(np.degrees(position.chosen.angle)),
         as_matched=AsMatched(of_part.mesh, of_whole.mesh, _numbers(found), sure),
         read_out=read_out,
-        model=str(matcher.card.get("name", "a model" if isinstance(model, Matcher) else Path(model).stem)),
+        model=str(matcher.card.get("name", "a model")),
         notes=(*inputs.notes, scaling.reason, *of_part.notes, *of_whole.notes, *given.notes, *notes),
-        warnings=(*of_part.warnings, *of_whole.warnings, *grave, *warnings_about(fit, float(doubtful_area))),
+        warnings=(*of_part.warnings, *of_whole.warnings, *grave, *warnings_about(fit, doubtful_share)),
         seconds=clock.end(),
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Inputs:
-    part: Mesh
-    part_notes: list[str]
-    whole: Mesh
-    whole_notes: list[str]
-
-    @property
-    def notes(self) -> list[str]:
-        return [*self.part_notes, *self.whole_notes]
-
-
-def _readied(inputs: _Inputs, scaling: Scaling, max_vertices: int) -> tuple[Readied, Readied]:
-    """Both as they are matched, the part with as many vertices to its area as the whole."""
-    share = _checked_share(inputs.part, inputs.whole, scaling)
-    whole = readied(inputs.whole, "whole", most_vertices=max_vertices)
-    # of a whole of which a piece was left out, the piece that is left has all the vertices
-    to_area = min(whole.mesh.n_vertices, max_vertices) * inputs.whole.area / whole.mesh.area
-    if scaling.others and scaling.middle != 1:
-        # in case the units are others than was assumed
-        share = max(share, _LEAST_SHARE)
-    return readied(inputs.part, "part", most_vertices=max(int(to_area * min(share, 1.0)), _FEWEST)), whole
-
-
-class _Clock:
-    """How long each step takes, told to whoever asked for progress."""
-
-    def __init__(self, progress: Progress | None) -> None:
-        self._progress = progress or (lambda what, done, total: None)
-        self._seconds: dict[str, float] = {}
-        self._name, self._start = "", time.perf_counter()
-
-    def begin(self, name: str) -> None:
-        self._stop()
-        self._name, self._start = name, time.perf_counter()
-        self._progress(name, _STEPS.index(name), len(_STEPS))
-
-    def end(self) -> dict[str, float]:
-        self._stop()
-        self._progress(self._name, len(_STEPS), len(_STEPS))
-        return self._seconds
-
-    def _stop(self) -> None:
-        if self._name:
-            self._seconds[self._name] = time.perf_counter() - self._start
-
-
-def _read(
-    given: Mesh | str | os.PathLike[str], role: Literal["part", "whole"], repair: bool | None
-) -> tuple[Mesh, list[str]]:
-    """The surface, and what there is to say about how it came out of its file."""
-    if isinstance(given, Mesh):
-        if repair:
-            from partwhole.mesh import repair as mended
-
-            result = mended(given)
-            note = [] if result.report.is_clean else [f"{given.name}, repaired: {result.summary()}; {_RENUMBERED}"]
-            return (result.mesh, note) if note else (given, [])
-        return given, []
-    cloud = read_cloud(Path(given)) if Path(given).is_file() else None
-    if cloud is not None:
-        return surface_of_points(cloud, name=Path(given).name), [WEAKER.format(role=role)]
-    notes = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", MeshWarning)
-        try:
-            mesh = read_mesh(given, repair=bool(repair))
-        except ValueError as fault:
-            if repair is not None:
-                raise
-            try:
-                mesh = read_mesh(given, repair=True)
-            except ValueError:
-                # what it was that could not be read says more than that it can't be repaired
-                raise fault from None
-            notes.append(f"{mesh.name} could not be read as it is ({fault}), so it was repaired")
-    for warning in caught:
-        notes.append(str(warning.message))
-        if "repaired" in notes[-1]:
-            notes.append(f"{mesh.name}: {_RENUMBERED}")
-    return mesh, notes
-
-
-_RENUMBERED = "vertices are numbered as after the repair, not as in the file"
-
-
-def _checked_share(part: Mesh, whole: Mesh, scaling: Scaling) -> float:
-    """Which share of the whole's area the part has."""
-    share = part.area * scaling.middle**2 / whole.area
-    if share > _LARGEST_PART:
-        raise ValueError(
-            f"{part.name} has {share:.3g} times the area of {whole.name}, in the units that were given: a part isn't larger "
-            "than its whole; units='auto' finds the factor, or exchange the two"
-        )
-    return share
+def _check(refine: int, read_out: str, up: str | None, headings: int | None) -> None:
+    if read_out not in get_args(ReadOut):
+        raise ValueError(f"read_out must be one of {', '.join(map(repr, get_args(ReadOut)))}, got {read_out!r}")
+    for name, value, least in (("refine", refine, 0), ("headings", headings, 1)):
+        if value is not None and value < least:
+            raise ValueError(f"{name}={value} must be at least {least}")
 
 
 def _refined(
@@ -383,6 +292,3 @@ def _same(part: Mesh, whole: Mesh) -> bool:
 
 def _numbers(found: Int[Tensor, "p"]) -> Int[np.ndarray, "p"]:
     return found.cpu().numpy().astype(np.int64)
-
-
-__all__ = ["MatchedScan", "match"]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from partwhole.criterion.loops import check_piece_of_sphere, twice_genus
 from partwhole.matching.config import MaskedBy
+from partwhole.matching.inputs import placed
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.preparation import low_passed
 from partwhole.matching.surfaces import Surface, distances_of, pair_weights
@@ -53,7 +55,15 @@ class Shown:
         return replace(self.whole, distances=low_passed(self.whole.distances, self.whole, matcher.config.low_pass))
 
 
-def shown(part: Mesh, whole: Mesh, factor: float, matcher: Matcher, *, cache: Cache | None = None) -> Shown:
+def shown(
+    part: Mesh,
+    whole: Mesh,
+    factor: float,
+    matcher: Matcher,
+    *,
+    cache: Cache | None = None,
+    distances: tuple[Float[np.ndarray, "p p"], Float[np.ndarray, "n n"]] | None = None,
+) -> Shown:
     """Operators, distances and weights of two surfaces, in units in which the whole has area 1.
 
     Parameters
@@ -62,14 +72,16 @@ def shown(part: Mesh, whole: Mesh, factor: float, matcher: Matcher, *, cache: Ca
     factor : from lengths of the part to those of the whole
     matcher : for which they are shown
     cache : where eigenpairs are kept
+    distances : on both, as `placed` has them, if they are known
     """
-    unit, scale = whole.to_unit_area()
-    moved = (part.vertices - part.vertices.mean(axis=0)) * (scale * factor)
-    piece = Mesh(moved, part.faces, name=part.name)
+    piece, unit = placed(part, whole, factor)
     device, config = matcher.device.type, matcher.config
     criterion, notes = _criterion(config.criterion, piece, unit)
     surfaces = [matcher.surface(mesh, cache=cache) for mesh in (piece, unit)]
-    on_part, on_whole = (distances_of(mesh, method=config.distances, device=device) for mesh in (piece, unit))
+    if distances is None:
+        on_part, on_whole = (distances_of(mesh, method=config.distances, device=device) for mesh in (piece, unit))
+    else:
+        on_part, on_whole = (torch.from_numpy(known).to(device) for known in distances)
     weights = pair_weights(piece, on_part, surfaces[0].mass, criterion=criterion, mask=config.mask)
     # weights are 0 at infinite distances, but 0 · inf is not
     with_loss = surfaces[0].with_loss(torch.where(on_part.isfinite(), on_part, 0), weights)
