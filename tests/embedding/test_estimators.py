@@ -58,10 +58,12 @@ def test_a_hole_does_not_bend_the_map(roll, fitted) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.0, 0.2])
 @pytest.mark.parametrize(("variant", "largest"), [("hole", 0.03), ("cut", 0.06)])
-def test_errors_of_the_swiss_roll_as_in_the_paper(variant, noise, largest) -> None:
-    rolls = [swiss_roll(variant=variant, noise=noise, seed=seed) for seed in range(200, 205)]
+def test_errors_of_the_swiss_roll_are_small_and_not_above_those_of_tcie(variant, noise, largest) -> None:
+    rolls = [swiss_roll(variant=variant, noise=noise, seed=seed) for seed in range(300, 305)]
     errors = [procrustes_error(WHCIE().fit_transform(roll.points), roll.flat) for roll in rolls]
-    assert np.mean(errors) <= largest
+    assert max(errors) <= largest
+    fewer_pairs = [procrustes_error(TCIE().fit_transform(roll.points), roll.flat) for roll in rolls]
+    assert np.mean(errors) <= np.mean(fewer_pairs)
 
 
 def test_a_flat_surface_with_a_hole_comes_back() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partwhole.embedding.weights import pair_weights, unit_distance, with_nearest
+from partwhole.embedding.weights import pair_weights, unit_distance, with_joined_pieces
 
 DISTANCES = np.array([[0.0, 1, 4, np.inf], [1, 0, 2, np.inf], [4, 2, 0, np.inf], [np.inf, np.inf, np.inf, 0]])
 NONE = np.zeros((4, 4), bool)
@@ -38,16 +38,21 @@ def test_no_weight_vanishes() -> None:
     assert pair_weights(~NONE[:2, :2], far, small=0.0, unit=1.0, falloff=4)[0, 1] > 0
 
 
-def test_a_point_without_weights_gets_its_nearest() -> None:
-    D = np.array([[0.0, 1, 5, 9], [1, 0, 4, 8], [5, 4, 0, 7], [9, 8, 7, 0]])
+def test_small_pieces_are_joined_to_the_rest() -> None:
+    x = np.array([0.0, 1, 2, 3, 10, 11, 30])
+    D = np.abs(x[:, None] - x)
     weights = (D <= 1).astype(np.float32)
-    np.testing.assert_array_equal(
-        with_nearest(weights, D, count=1), [[1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 1], [0, 0, 1, 1]]
-    )
-    all_have_some = weights[:2, :2]
-    assert with_nearest(all_have_some, D[:2, :2], count=1) is all_have_some
+    found = with_joined_pieces(weights, D, largest=2, count=1)
+    np.testing.assert_array_equal(found, found.T)
+    assert [(int(i), int(j)) for i, j in np.argwhere(found > weights) if i < j] == [(3, 4), (3, 5), (5, 6)]
+    np.testing.assert_array_equal(with_joined_pieces(weights, D, largest=1, count=1)[:6, :6], weights[:6, :6])
+    whole = weights[:4, :4]
+    assert with_joined_pieces(whole, D[:4, :4], largest=2, count=1) is whole
+
+
+def test_no_pair_is_joined_that_no_way_leads_to() -> None:
     apart = np.array([[0.0, np.inf], [np.inf, 0.0]])
-    np.testing.assert_array_equal(with_nearest(np.eye(2, dtype=bool), apart, count=3), np.eye(2))
+    np.testing.assert_array_equal(with_joined_pieces(np.eye(2, dtype=bool), apart, largest=5, count=3), np.eye(2))
 
 
 def test_the_unit_is_the_small_distance_or_what_comes_nearest_to_it() -> None:

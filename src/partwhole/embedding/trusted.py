@@ -20,7 +20,7 @@ from partwhole.embedding.point_clouds import neighbour_spacing
 from partwhole.embedding.result import EmbeddingWarning
 from partwhole.embedding.sklearn_versions import checked_data
 from partwhole.embedding.smacof import weighted_smacof
-from partwhole.embedding.weights import chosen_falloff, pair_weights, unit_distance, with_nearest
+from partwhole.embedding.weights import chosen_falloff, pair_weights, unit_distance, with_joined_pieces
 from partwhole.mesh import Mesh
 
 # Points of a mesh step onto it at the corners of a face, as it were.
@@ -79,7 +79,9 @@ class TrustedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         guaranteed = criterion.soft_mask if self.soft else criterion.mask
         if criterion.kind == "same-loop":  # its products are rounded in another order for (j, i)
             guaranteed = np.maximum(guaranteed, guaranteed.T)
-        self.weights_ = with_nearest(self._weights(guaranteed, D), D, count=self.n_components + 1)
+        self.weights_ = with_joined_pieces(
+            self._weights(guaranteed, D), D, largest=self.n_neighbors, count=self.n_components + 1
+        )
         self._warn_if_apart(given)
         self._warn_if_only_local(criterion.mask, D)
         self._points, self._mesh = given.points, given.mesh

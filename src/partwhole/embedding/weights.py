@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from partwhole.embedding.components import connected
 from partwhole.embedding.given import GivenSurface
 from partwhole.embedding.pairs import row_blocks
 from partwhole.embedding.point_clouds import neighbour_spacing
@@ -51,21 +52,28 @@ def pair_weights(
     return weights
 
 
-def with_nearest(weights: np.ndarray, distances: Float[np.ndarray, "n n"], *, count: int) -> np.ndarray:
-    """The same weights, but a point that has none gets weight 1 with its `count` nearest points that a way leads to.
+def with_joined_pieces(
+    weights: np.ndarray, distances: Float[np.ndarray, "n n"], *, largest: int, count: int
+) -> np.ndarray:
+    """The same weights, but pieces that they leave apart, of up to `largest` points, are joined to the rest.
 
-    So that one which lies by itself, with nothing guaranteed, still has a place near where it belongs.
+    Each point of such a piece gets weight 1 with the `count` nearest points outside it that a way leads to: a few points
+    by themselves at a corner, with nothing guaranteed, still belong where their neighbours are.
     """
-    lonely = np.flatnonzero(np.count_nonzero(weights, axis=1) == (weights.diagonal() > 0))
-    if not len(lonely):
+    labels = connected(lambda i: weights[i] > 0, len(weights))
+    sizes = np.bincount(labels)
+    small = np.flatnonzero(sizes <= largest)
+    if len(sizes) == 1 or not len(small):
         return weights
     weights = weights.copy()
-    for i in lonely:
-        ways = distances[i].copy()
-        ways[i] = np.inf
-        nearest = np.argsort(ways, kind="stable")[:count]
-        nearest = nearest[np.isfinite(ways[nearest])]
-        weights[i, nearest] = weights[nearest, i] = 1
+    for piece in small:
+        members = np.flatnonzero(labels == piece)
+        for i in members:
+            ways = distances[i].copy()
+            ways[members] = np.inf
+            nearest = np.argsort(ways, kind="stable")[:count]
+            nearest = nearest[np.isfinite(ways[nearest])]
+            weights[i, nearest] = weights[nearest, i] = 1
     return weights
 
 
