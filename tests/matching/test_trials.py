@@ -11,6 +11,7 @@ import torch
 
 from partwhole.datasets import Pair, cut_plane
 from partwhole.matching import Matcher, Stock, TrainingConfig, prepared
+from partwhole.matching import trials as module
 from partwhole.matching.matcher import new_network
 from partwhole.matching.trials import (
     UPS,
@@ -77,6 +78,21 @@ def test_trials_go_around(stock: Stock, matcher: Matcher) -> None:
     assert matcher.config.vertical == "y"
     assert np.allclose(R, np.diag([-1, 1, -1]))
     assert torch.equal(trials_at(matcher, rotated(part, R), whole, 1)[0].nearest, found[2].nearest)
+
+
+def test_hopeless_headings_are_given_up_early(stock: Stock, matcher: Matcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    part, whole = stock.parts[0], stock.wholes[0]
+    everything = trials_at(matcher, part, whole, 8)
+    monkeypatch.setattr(module, "_SAMPLE", len(part) // 3)
+    fewer = trials_at(matcher, part, whole, 8)
+    assert 1 <= len(fewer) <= 8
+    known = {round(trial.angle, 6): trial for trial in everything}
+    for trial in fewer:
+        assert torch.equal(trial.nearest, known[round(trial.angle, 6)].nearest)
+    monkeypatch.setattr(module, "_HOPELESS", 1e9)
+    assert best(trials_at(matcher, part, whole, 8)).score == best(everything).score
+    monkeypatch.setattr(module, "_HOPELESS", 1e-9)
+    assert len(trials_at(matcher, part, whole, 8)) == 1
 
 
 def test_scores_do_not_depend_on_the_size_of_both(stock: Stock) -> None:

@@ -26,6 +26,8 @@ from partwhole.spectral import Eigenpairs
 
 # two maps that differ by this much on average, in √area of the whole, are not two readings of one map
 APART = 0.15
+# vertices that tell which headings are worth a closer look, and by how much a score must then be worse to be given up
+_SAMPLE, _HOPELESS = 700, 1.5
 _AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
 UPS = tuple(sign + axis for axis in "yzx" for sign in ("", "-"))
 
@@ -50,18 +52,50 @@ class Trial:
 
 
 def trials_at(matcher: Matcher, part: Surface, whole: Surface, headings: int) -> list[Trial]:
-    """The maps with the part turned about the vertical of the network, full circle in so many steps."""
+    """The maps with the part turned about the vertical of the network, full circle in so many steps.
+
+    Of a large part some vertices are matched at first, and all of them at the headings that may still be the best.
+    """
     of_whole = matcher.features(whole)
-    found = []
-    for number in range(headings):
-        angle = 2 * math.pi * number / headings
-        of_part = matcher.features(turned(part, angle, matcher.config.vertical) if number else part)
-        for nearest in _maps(matcher, of_part, of_whole):
-            found.append(Trial(part, whole, angle, nearest, score_of(nearest, part, whole)))
-    return found
+    angles = [2 * math.pi * number / headings for number in range(headings)]
+    shown = [turned(part, angle, matcher.config.vertical) if angle else part for angle in angles]
+    of_part = [matcher.features(surface) for surface in shown]
+    hopeful = list(range(headings))
+    if headings > 1 and len(part) > 2 * _SAMPLE:
+        sample = torch.linspace(0, len(part) - 1, _SAMPLE, device=part.mass.device).round().long()
+        some = _sampled(part, sample)
+        scores = [
+            min(score_of(found, some, whole) for found in _maps(matcher, features[..., sample, :], of_whole))
+            for features in of_part
+        ]
+        hopeful = [number for number, score in enumerate(scores) if score < min(scores) + _HOPELESS]
+    return [
+        Trial(part, whole, angles[number], nearest, score_of(nearest, part, whole))
+        for number in hopeful
+        for nearest in _maps(matcher, of_part[number], of_whole)
+    ]
 
 
-def _maps(matcher: Matcher, of_part: Float[Tensor, "*m p f"], of_whole: Float[Tensor, "*m n f"]) -> list[Tensor]:
+def _sampled(part: Surface, sample: Int[Tensor, "s"]) -> Surface:
+    """Some vertices of a part, as far as scores need them."""
+    assert part.distances is not None
+    assert part.weights is not None
+    assert part.curvature is not None
+    return Surface(
+        points=part.points[sample],
+        normals=part.normals[sample],
+        signatures=part.signatures[sample],
+        mass=part.mass[sample],
+        values=part.values,
+        functions=part.functions[sample],
+        basis=part.basis[sample],
+        distances=part.distances[sample][:, sample],
+        weights=part.weights[sample][:, sample],
+        curvature=part.curvature[sample],
+    )
+
+
+def _maps(matcher: Matcher, of_part: Float[Tensor, "*m q f"], of_whole: Float[Tensor, "*m n f"]) -> list[Tensor]:
     """Maps by nearest features: one, or for an ensemble that chooses one of each network."""
     if not isinstance(matcher, Ensemble):
         return [hard_map(of_part, of_whole)]
