@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from partwhole.cli.models import load_models, model_file
+from partwhole.cli.models import load_models, model_file, named_model
 
 
 def test_a_run_stands_for_its_weights(runs: list[Path]) -> None:
@@ -28,3 +28,10 @@ def test_what_is_no_model_is_said(runs: list[Path], tmp_path: Path) -> None:
         model_file(tmp_path)
     with pytest.raises(ValueError, match=r"model\.safetensors is given twice"):
         load_models([runs[0], runs[0] / "model.safetensors"], "cpu")
+
+
+def test_one_model_is_called_as_its_file_or_run(runs: list[Path]) -> None:
+    assert named_model(str(runs[1]), "cpu").card["name"] == "two"
+    assert named_model(str(runs[0] / "validated.safetensors"), "cpu").card["name"] == "one/validated"
+    with pytest.raises(ValueError, match="there is no model 'nobody' in the box"):
+        named_model("nobody", "cpu")

@@ -25,11 +25,12 @@ ModelsOption = Annotated[
 
 
 def named_model(text: str, device: Device) -> Matcher:
-    """The one model that is meant; it is called by its name, or as its file is."""
+    """The one model that is meant; it is called as its file is, or its run."""
     from partwhole.matching.matcher import Matcher
 
-    matcher = Matcher.load(model_file(text), device=device)
-    matcher.card.setdefault("name", Path(text).stem)
+    file = model_file(text)
+    matcher = Matcher.load(file, device=device)
+    matcher.card["name"] = _labels([file])[0]
     return matcher
 
 

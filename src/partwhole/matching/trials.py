@@ -27,7 +27,7 @@ from partwhole.spectral import Eigenpairs
 # two maps that differ by this much on average, in √area of the whole, are not two readings of one map
 APART = 0.15
 # vertices that tell which headings are worth a closer look, and by how much a score must then be worse to be given up
-_SAMPLE, _HOPELESS = 700, 1.5
+_SAMPLE, _HOPELESS = 700, 1.0
 _AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
 UPS = tuple(sign + axis for axis in "yzx" for sign in ("", "-"))
 
