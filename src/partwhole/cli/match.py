@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from partwhole.cli.options import JsonOption, OutputOption, QuietOption
 from partwhole.cli.voice import Voice, output_folder
 from partwhole.matching.box import model_path
 from partwhole.store.cache import Cache
+from partwhole.store.cores import available_cores
 
 if TYPE_CHECKING:
     from partwhole.matching.matcher import Matcher
@@ -178,7 +180,8 @@ class _Work:
         from partwhole.matching.scans import match_inputs
 
         knobs = {name: self.choices[name] for name in ("refine", "read_out", "up", "headings")}
-        return match_inputs(inputs, self._matcher, **knobs, cache=self.cache, progress=report)
+        with _on_free_cores():
+            return match_inputs(inputs, self._matcher, **knobs, cache=self.cache, progress=report)
 
 
 def _write_page(folder: Path) -> None:
@@ -187,6 +190,23 @@ def _write_page(folder: Path) -> None:
     from partwhole.viewer.results import read_result
 
     export_report(read_result(folder).simplified(), folder / "report.html")
+
+
+@contextmanager
+def _on_free_cores() -> Iterator[None]:
+    """As many threads as there are cores that nothing else runs on: threads that wait for each other are slower than one."""
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    before = torch.get_num_threads()
+    torch.set_num_threads(max(1, min(before, available_cores() - round(load))))
+    try:
+        # eigenfunctions gain nothing from a second thread
+        with threadpool_limits(limits=1, user_api="blas"):
+            yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @contextmanager
