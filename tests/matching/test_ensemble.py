@@ -44,7 +44,7 @@ def test_the_best_of_several_is_chosen(stock, three) -> None:
     of_whole = torch.randn(3, len(whole), 8)
     of_part = torch.randn(3, len(whole), 8)
     of_part[1] = of_whole[1]
-    found = ensemble.vertex_map(same, whole, read_out="features", features=([of_part], of_whole))
+    found = ensemble.vertex_map(same, whole, read_out="features", features=([of_part], [of_whole]))
     assert found.tolist() == list(range(len(whole)))
 
 

@@ -80,6 +80,18 @@ def test_a_matcher_that_tries_headings_does_not_mind_how_the_part_stands(stock):
     assert len(matcher.part_features(part)) == 4
 
 
+def test_nor_how_the_whole_stands_if_that_is_turned_too(stock):
+    torch.manual_seed(0)
+    config = CONFIG.with_changes(headings=1, whole_headings=4)
+    matcher = Matcher(new_network(config), config)
+    assert matcher.needs_distances
+    part, whole = stock.parts[0], stock.wholes[0]
+    expected = matcher.vertex_map(part, whole, read_out="features")
+    found = matcher.vertex_map(part, turned(whole, math.pi / 2, "y"), read_out="features")
+    assert (found == expected).float().mean() > 0.99
+    assert len(matcher.whole_features(whole)) == 4
+
+
 def test_match_prepares_what_headings_need(cut):
     torch.manual_seed(0)
     matcher = Matcher(new_network(CONFIG), CONFIG)

@@ -129,7 +129,7 @@ def test_read_outs(matcher, stock) -> None:
     assert torch.equal(matcher.vertex_map(part, whole, read_out="features"), nearest)
     assert torch.equal(matcher.vertex_map(part, whole), spectral_map(nearest, part, whole, 20))
     given = torch.randn(len(part), 3), torch.randn(len(whole), 3)
-    found = matcher.vertex_map(part, whole, read_out="features", features=([given[0]], given[1]))
+    found = matcher.vertex_map(part, whole, read_out="features", features=([given[0]], [given[1]]))
     assert torch.equal(found, hard_map(*given))
     plain = inspect.unwrap(Matcher.vertex_map)
     with pytest.raises(ValueError, match="read_out must be one of 'features', 'spectral', 'zoomout', got 'magic'"):

@@ -16,7 +16,7 @@ from partwhole.datasets.pairs import Pair
 from partwhole.matching import Examination, Matcher, Stock, TrainingConfig, WormholeLoss, evaluate, prepared, train
 from partwhole.matching.headings import best_heading, turned
 from partwhole.matching.matcher import new_network
-from partwhole.matching.refinement import Refined, chosen_heading, refine
+from partwhole.matching.refinement import Refined, chosen_headings, refine
 from partwhole.matching.training import loss_of, mean_loss
 
 CONFIG = TrainingConfig(
@@ -181,7 +181,8 @@ def test_read_outs(trained, surfaces) -> None:
 def test_the_chosen_heading_is_refined(trained, surfaces) -> None:
     part, whole = surfaces
     trying = Matcher(trained.network, trained.config.with_changes(headings=4), trained.card)
-    heading = chosen_heading(trying, part, whole)
+    heading, of_whole = chosen_headings(trying, part, whole)
+    assert of_whole == 0
     found = refine(trying, part, whole, steps=3)
     assert found.heading == heading
     assert torch.equal(
@@ -190,10 +191,22 @@ def test_the_chosen_heading_is_refined(trained, surfaces) -> None:
     # shown as it stands when its heading is chosen, the part is refined in the same way by a matcher that tries none
     seen = turned(part, heading, "y") if heading else part
     assert refine(trained, seen, whole, steps=3).losses == found.losses
-    assert chosen_heading(trained, part, whole) == 0.0
+    assert chosen_headings(trained, part, whole) == (0.0, 0.0)
     # a quarter turn is one of the headings
-    back = chosen_heading(trying, turned(part, -math.pi / 2, "y"), whole)
+    back, _ = chosen_headings(trying, turned(part, -math.pi / 2, "y"), whole)
     assert math.cos(back - heading - math.pi / 2) == pytest.approx(1.0)
+
+
+def test_the_whole_is_refined_as_it_was_turned(trained, surfaces) -> None:
+    part, whole = surfaces
+    away = turned(whole, math.pi / 2, "y")
+    config = trained.config.with_changes(whole_headings=4)
+    trying = Matcher(trained.network, config)
+    found = refine(trying, part, away, steps=2)
+    heading, of_whole = chosen_headings(trying, part, away)
+    assert (found.heading, found.whole_heading) == (heading, of_whole)
+    seen = turned(away, of_whole, "y") if of_whole else away
+    assert refine(trained, part, seen, steps=2).losses == pytest.approx(found.losses, rel=1e-5)
 
 
 def test_of_several_the_map_is_taken_that_distorts_and_bends_least(trained, surfaces) -> None:

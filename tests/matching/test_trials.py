@@ -80,6 +80,19 @@ def test_trials_go_around(stock: Stock, matcher: Matcher) -> None:
     assert torch.equal(trials_at(matcher, rotated(part, R), whole, 1)[0].nearest, found[2].nearest)
 
 
+def test_the_whole_is_turned_too_where_the_network_asks_for_it(stock: Stock, matcher: Matcher) -> None:
+    part, whole = stock.parts[0], stock.wholes[0]
+    asking = Matcher(matcher.network, matcher.config.with_changes(whole_headings=2))
+    found = trials_at(asking, part, whole, 2)
+    assert [(round(math.degrees(t.angle)), round(math.degrees(t.whole_angle))) for t in found] == [
+        *((0, 0), (0, 180)),
+        *((180, 0), (180, 180)),
+    ]
+    assert [round(math.degrees(t.turn)) % 360 for t in found] == [0, 180, 180, 0]
+    R = np.diag([-1.0, 1.0, -1.0])
+    assert torch.equal(found[1].nearest, trials_at(asking, part, rotated(whole, R), 1)[0].nearest)
+
+
 def test_hopeless_headings_are_given_up_early(stock: Stock, matcher: Matcher, monkeypatch: pytest.MonkeyPatch) -> None:
     part, whole = stock.parts[0], stock.wholes[0]
     everything = trials_at(matcher, part, whole, 8)

@@ -45,6 +45,8 @@ class TrainingConfig:
     scaling : range of the factor that each axis is stretched by
     headings : the part is matched at so many headings about the vertical, and the map that bends and distorts least is
         taken; see `partwhole.matching.headings`. Training is not concerned
+    whole_headings : the same for the whole, where wholes stand any way round; every heading of the part is tried with every
+        one of the whole
     distances : how geodesic distances are measured
     precision : of matrix products on a GPU: "tf32" rounds what is multiplied to 11 bits, "float16" the same and keeps the
         products of the loss so, which is faster on large surfaces, "float32" rounds nothing; sums are float32 always
@@ -83,6 +85,7 @@ class TrainingConfig:
     noise_limit: float = 0.05
     scaling: tuple[float, float] = (0.9, 1.1)
     headings: int = 1
+    whole_headings: int = 1
     distances: Distances = "fast_marching"
     precision: Precision = "tf32"
     evaluate_every: int = 2000
@@ -153,6 +156,7 @@ _COUNTS = (
     "diffusion_eigenpairs",
     "map_eigenpairs",
     "headings",
+    "whole_headings",
     "iterations",
     "evaluate_every",
 )

@@ -71,15 +71,15 @@ class Ensemble(Matcher):
         whole: Surface,
         *,
         read_out: ReadOut = "spectral",
-        features: tuple[list[Tensor], Tensor] | None = None,
+        features: tuple[list[Tensor], list[Tensor]] | None = None,
     ) -> Int[Tensor, "p"]:
         """See `Matcher.vertex_map`."""
-        of_part, of_whole = features or (self.part_features(part), self.features(whole))
+        of_part, of_whole = features or (self.part_features(part), self.whole_features(whole))
+        turns = [(one, other) for one in of_part for other in of_whole]
         if self.combine == "average":
-            together = _side_by_side(of_whole)
-            maps = [hard_map(_side_by_side(turn), together) for turn in of_part]
+            maps = [hard_map(_side_by_side(one), _side_by_side(other)) for one, other in turns]
         else:
-            maps = [hard_map(one, other) for turn in of_part for one, other in zip(turn, of_whole, strict=True)]
+            maps = [hard_map(*by_one) for one, other in turns for by_one in zip(one, other, strict=True)]
         number = best_heading(maps, part, whole) if len(maps) > 1 else 0
         return self.read(maps[number], part, whole, read_out)
 

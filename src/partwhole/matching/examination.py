@@ -59,7 +59,8 @@ class Examination:
         self.name: str = name or str(getattr(pairs, "name", "pairs"))
         self.method: Method = method
         options: dict[str, Any] = {"device": device, "cache": cache, "workers": workers, "progress": progress}
-        self.stock = prepared(self.pairs, config, for_loss=for_loss or config.headings > 1, **options)
+        judged = for_loss or config.headings * config.whole_headings > 1
+        self.stock = prepared(self.pairs, config, for_loss=judged, **options)
         wholes = self.stock.meshes[1]
         self.distances = []
         for done, mesh in enumerate(wholes):
@@ -73,7 +74,8 @@ class Examination:
     def needs(config: TrainingConfig, *, for_loss: bool = False) -> tuple[Any, ...]:
         """Equal for choices that can share an examination: all that it prepares of the surfaces."""
         judged = (config.criterion, config.mask, config.distances, config.low_pass, config.precision)
-        return config.eigenpairs, config.diffusion_eigenpairs, judged if for_loss or config.headings > 1 else None
+        several = config.headings * config.whole_headings > 1
+        return config.eigenpairs, config.diffusion_eigenpairs, judged if for_loss or several else None
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -121,7 +123,7 @@ class Examination:
     def _maps(self, matcher: Matcher, read_out: ReadOut) -> Iterator[tuple[Tensor, float]]:
         """The map of each pair, and the seconds it took; features of a surface are computed once."""
         stock = self.stock
-        of_wholes = [_timed(matcher.features, surface) for surface in stock.wholes]
+        of_wholes = [_timed(matcher.whole_features, surface) for surface in stock.wholes]
         known = -1
         of_part: tuple[Any, float] = ([], 0.0)
         for p, w in stock.pairs:

@@ -74,7 +74,7 @@ def fit_of(vertex_map: Int[Tensor, "p"], position: Position) -> Fit:
     # a vertex with itself is always guaranteed, and says nothing
     others = max(pairs - len(part), 1)
     second = rival(position.chosen, position.trials)
-    angle = None if second is None else math.degrees(second[0].angle - position.chosen.angle)
+    angle = None if second is None else math.degrees(second[0].turn - position.chosen.turn)
     return Fit(
         guaranteed=pairs / len(part) ** 2,
         criterion=position.shown.criterion,

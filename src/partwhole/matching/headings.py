@@ -69,9 +69,10 @@ def best_heading(
 
 
 def best_map(
-    of_part: list[Float[Tensor, "p f"]], of_whole: Float[Tensor, "n f"], part: Surface, whole: Surface
-) -> tuple[int, Int[Tensor, "p"]]:
-    """The number of the best heading and its map, from the features of the part at each heading and those of the whole."""
-    maps = [hard_map(turn, of_whole) for turn in of_part]
+    of_part: list[Float[Tensor, "p f"]], of_whole: list[Float[Tensor, "n f"]], part: Surface, whole: Surface
+) -> tuple[int, int, Int[Tensor, "p"]]:
+    """The numbers of the best headings, of the part and of the whole, and their map, from the features at each heading."""
+    tried = [(k, j) for k in range(len(of_part)) for j in range(len(of_whole))]
+    maps = [hard_map(of_part[k], of_whole[j]) for k, j in tried]
     number = best_heading(maps, part, whole) if len(maps) > 1 else 0
-    return number, maps[number]
+    return *tried[number], maps[number]

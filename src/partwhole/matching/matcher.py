@@ -111,8 +111,15 @@ class Matcher:
 
     def part_features(self, part: Surface) -> list[Float[Tensor, "*models p f"]]:
         """Features of the vertices of a part, at each heading that is tried."""
-        step = 2 * math.pi / self.config.headings
-        return [self.features(turned(part, k * step, self.config.vertical)) for k in range(self.config.headings)]
+        return self._turned_features(part, self.config.headings)
+
+    def whole_features(self, whole: Surface) -> list[Float[Tensor, "*models n f"]]:
+        """Features of the vertices of a whole, at each heading that is tried."""
+        return self._turned_features(whole, self.config.whole_headings)
+
+    def _turned_features(self, surface: Surface, headings: int) -> list[Float[Tensor, "*models n f"]]:
+        step = 2 * math.pi / headings
+        return [self.features(turned(surface, k * step, self.config.vertical)) for k in range(headings)]
 
     def vertex_map(
         self,
@@ -120,7 +127,7 @@ class Matcher:
         whole: Surface,
         *,
         read_out: ReadOut = "spectral",
-        features: tuple[list[Tensor], Tensor] | None = None,
+        features: tuple[list[Tensor], list[Tensor]] | None = None,
     ) -> Int[Tensor, "p"]:
         """For each vertex of the part its vertex of the whole.
 
@@ -130,12 +137,12 @@ class Matcher:
             for ZoomOut
         read_out : "features", the vertex of the most similar features; "spectral", that map smoothed through the
             eigenfunctions of both; "zoomout", the latter smoothed by ZoomOut where that distorts distances less
-        features : `part_features` of the part and `features` of the whole, if they have been computed already
+        features : `part_features` of the part and `whole_features` of the whole, if they have been computed already
         """
         if read_out not in get_args(ReadOut):
             raise ValueError(f"read_out must be one of {', '.join(map(repr, get_args(ReadOut)))}, got {read_out!r}")
-        of_part, of_whole = features or (self.part_features(part), self.features(whole))
-        _, nearest = best_map(of_part, of_whole, part, whole)
+        of_part, of_whole = features or (self.part_features(part), self.whole_features(whole))
+        *_, nearest = best_map(of_part, of_whole, part, whole)
         return self.read(nearest, part, whole, read_out)
 
     def read(
@@ -189,7 +196,7 @@ class Matcher:
     @property
     def needs_distances(self) -> bool:
         """Whether maps are judged by distances: then surfaces must have them."""
-        return self.config.headings > 1
+        return self.config.headings * self.config.whole_headings > 1
 
 
 def new_network(config: TrainingConfig) -> DiffusionNet:

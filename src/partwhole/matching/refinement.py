@@ -33,7 +33,7 @@ class Refined:
     vertex_map : for each vertex of the part its vertex of the whole, read with the refined weights
     matcher : with the refined weights, for this pair only; the one that was given is as it was
     losses : of the pair as it is, without augmentation and dropout: at the start and after each step that was taken
-    heading : by which the part was turned about the vertical, in radians
+    heading, whole_heading : by which part and whole were turned about the vertical, in radians
     model : which of several matchers it is, by number
     """
 
@@ -41,6 +41,7 @@ class Refined:
     matcher: Matcher
     losses: tuple[float, ...]
     heading: float = 0.0
+    whole_heading: float = 0.0
     model: int = 0
 
     def __repr__(self) -> str:
@@ -119,8 +120,9 @@ def refine(
     _check(matchers, part, whole, steps, learning_rate, patience)
     found = []
     for number, start in enumerate(matchers):
-        heading = chosen_heading(start, part, whole)
+        heading, whole_heading = chosen_headings(start, part, whole)
         seen = turned(part, heading, start.config.vertical) if heading else part
+        seen_whole = turned(whole, whole_heading, start.config.vertical) if whole_heading else whole
         rate = start.config.final_learning_rate if learning_rate is None else learning_rate
         config = start.config.with_changes(learning_rate=rate)
         with reproducibly(config, start.device.type), torch.enable_grad():
@@ -128,7 +130,7 @@ def refine(
                 Matcher(deepcopy(start.network), config),
                 loss or loss_of(config, supervised=False),
                 seen,
-                whole,
+                seen_whole,
                 steps=steps,
                 patience=math.inf if patience is None else patience,
                 augmentation=augmentation,
@@ -136,18 +138,19 @@ def refine(
                 seed=seed,
             )
         refined = Matcher(adapted, start.config, {**start.card, "refined": _lowest(losses)})
-        features = [refined.features(seen)], refined.features(whole)
+        features = [refined.features(seen)], [refined.features(seen_whole)]
         vertex_map = refined.vertex_map(part, whole, read_out=read_out, features=features)
-        found.append(Refined(vertex_map, refined, tuple(losses), heading, number))
+        found.append(Refined(vertex_map, refined, tuple(losses), heading, whole_heading, number))
     return found[best_heading([one.vertex_map for one in found], part, whole)] if len(found) > 1 else found[0]
 
 
-def chosen_heading(matcher: Matcher, part: Surface, whole: Surface) -> float:
-    """The heading at which a matcher takes the part, in radians."""
-    if matcher.config.headings == 1:
-        return 0.0
-    number, _ = best_map(matcher.part_features(part), matcher.features(whole), part, whole)
-    return 2 * math.pi * number / matcher.config.headings
+def chosen_headings(matcher: Matcher, part: Surface, whole: Surface) -> tuple[float, float]:
+    """The headings at which a matcher takes part and whole, in radians."""
+    config = matcher.config
+    if config.headings * config.whole_headings == 1:
+        return 0.0, 0.0
+    of_part, of_whole, _ = best_map(matcher.part_features(part), matcher.whole_features(whole), part, whole)
+    return 2 * math.pi * of_part / config.headings, 2 * math.pi * of_whole / config.whole_headings
 
 
 def _adapted(

@@ -227,7 +227,7 @@ def match_inputs(
         scaling=scaling,
         factor=scaling.middle * position.factor,
         up=position.up,
-        heading=float(np.degrees(position.chosen.angle)),
+        heading=float(np.degrees(position.chosen.turn)),
         as_matched=AsMatched(of_part.mesh, of_whole.mesh, _numbers(found), sure),
         read_out=read_out,
         model=str(matcher.card.get("name", "a model")),
@@ -248,13 +248,13 @@ def _check(refine: int, read_out: str, up: str | None, headings: int | None) -> 
 def _refined(
     matcher: Matcher, position: Position, steps: int, read_out: ReadOut
 ) -> tuple[Int[Tensor, "p"], tuple[float, ...]]:
-    """The map after refinement at the heading that was chosen, and the losses."""
-    config = matcher.config.with_changes(headings=1)
+    """The map after refinement at the headings that were chosen, and the losses."""
+    config = matcher.config.with_changes(headings=1, whole_headings=1)
     networks = matcher.matchers if isinstance(matcher, Ensemble) else (matcher,)
     at_one = [Matcher(one.network, config, one.card) for one in networks]
-    angle = position.chosen.angle
-    part = turned(position.shown.part, angle, matcher.config.vertical) if angle else position.shown.part
-    whole = position.shown.for_loss(matcher)
+    chosen, vertical = position.chosen, matcher.config.vertical
+    part = turned(position.shown.part, chosen.angle, vertical)
+    whole = turned(position.shown.for_loss(matcher), chosen.whole_angle, vertical)
     refined = refinement.refine(at_one, part, whole, steps=steps, read_out=read_out)
     return refined.vertex_map, refined.losses
 

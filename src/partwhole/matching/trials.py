@@ -38,8 +38,8 @@ class Trial:
 
     Attributes
     ----------
-    part, whole : surfaces as they were shown; the part not yet turned by `angle`
-    angle : by which the part was turned about the vertical, in radians
+    part, whole : surfaces as they were shown, but not yet turned
+    angle, whole_angle : by which part and whole were turned about the vertical, in radians
     nearest : the map by nearest features
     score : log of the relative distortion − weight · agreement of curvature; the lower the better
     """
@@ -49,31 +49,44 @@ class Trial:
     angle: float
     nearest: Int[Tensor, "p"]
     score: float
+    whole_angle: float = 0.0
+
+    @property
+    def turn(self) -> float:
+        """Of the part against the whole, in radians, within a full circle."""
+        return (self.angle - self.whole_angle) % (2 * math.pi)
 
 
 def trials_at(matcher: Matcher, part: Surface, whole: Surface, headings: int) -> list[Trial]:
     """The maps with the part turned about the vertical of the network, full circle in so many steps.
 
-    Of a large part some vertices are matched at first, and all of them at the headings that may still be the best.
+    If several are tried, and the network asks for it, the whole is turned as well. Of a large part some vertices are matched
+    at first, and all of them at the headings that may still be the best.
     """
-    of_whole = matcher.features(whole)
-    angles = [2 * math.pi * number / headings for number in range(headings)]
-    shown = [turned(part, angle, matcher.config.vertical) if angle else part for angle in angles]
-    of_part = [matcher.features(surface) for surface in shown]
-    hopeful = list(range(headings))
-    if headings > 1 and len(part) > 2 * _SAMPLE:
+    of_part = _at_headings(matcher, part, headings)
+    of_whole = _at_headings(matcher, whole, matcher.config.whole_headings if headings > 1 else 1)
+    tried = [(one, other) for one in of_part for other in of_whole]
+    hopeful = tried
+    if len(tried) > 1 and len(part) > 2 * _SAMPLE:
         sample = torch.linspace(0, len(part) - 1, _SAMPLE, device=part.mass.device).round().long()
         some = _sampled(part, sample)
         scores = [
-            min(score_of(found, some, whole) for found in _maps(matcher, features[..., sample, :], of_whole))
-            for features in of_part
+            min(score_of(found, some, whole) for found in _maps(matcher, one[..., sample, :], other))
+            for (_, one), (_, other) in tried
         ]
-        hopeful = [number for number, score in enumerate(scores) if score < min(scores) + _HOPELESS]
+        hopeful = [pair for pair, score in zip(tried, scores, strict=True) if score < min(scores) + _HOPELESS]
     return [
-        Trial(part, whole, angles[number], nearest, score_of(nearest, part, whole))
-        for number in hopeful
-        for nearest in _maps(matcher, of_part[number], of_whole)
+        Trial(part, whole, angle, nearest, score_of(nearest, part, whole), whole_angle)
+        for (angle, one), (whole_angle, other) in hopeful
+        for nearest in _maps(matcher, one, other)
     ]
+
+
+def _at_headings(matcher: Matcher, surface: Surface, headings: int) -> list[tuple[float, Tensor]]:
+    """Angles, full circle, and the features of the surface turned by each."""
+    angles = [2 * math.pi * number / headings for number in range(headings)]
+    vertical = matcher.config.vertical
+    return [(angle, matcher.features(turned(surface, angle, vertical) if angle else surface)) for angle in angles]
 
 
 def _sampled(part: Surface, sample: Int[Tensor, "s"]) -> Surface:
