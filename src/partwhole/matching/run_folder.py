@@ -98,7 +98,9 @@ class RunFolder:
                 "wholes": len(wholes),
                 "hash": self.data_hash(),
             },
-            "protocol": "unsupervised: no ground truth was used in training",
+            "protocol": "supervised: the ground truth of the pairs was used in training"
+            if self.stock.truths
+            else "unsupervised: no ground truth was used in training",
         }
 
     def data_hash(self) -> str:
