@@ -123,6 +123,9 @@ def test_other_bad_choices() -> None:
             TrainingConfig(scaling=scaling)
     with pytest.raises(ValueError, match="must be a range of two positive factors"):
         unchecked(bad(scaling=(1.0,)))
+    for weights in ((0.0, 0.0, 0.0), (1.0, -1.0, 0.0)):
+        with pytest.raises(ValueError, match=r"judged_by=\(.*\) must be three weights, none negative and not all 0"):
+            TrainingConfig(judged_by=weights)
     for name in ("low_pass", "cosine_epochs"):
         with pytest.raises(ValueError, match=f"{name}=0 must be at least 1, or None"):
             TrainingConfig(**{name: 0})

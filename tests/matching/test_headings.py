@@ -11,7 +11,14 @@ import torch
 
 from partwhole.datasets import Pair, make_body, random_cuts, sphere
 from partwhole.matching import TrainingConfig, prepared, surface_of
-from partwhole.matching.headings import best_heading, curvature_agreement, distance_distortion, turned
+from partwhole.matching.headings import (
+    best_heading,
+    curvature_agreement,
+    distance_distortion,
+    score,
+    similarity,
+    turned,
+)
 from partwhole.matching.matcher import Matcher, new_network
 
 CONFIG = TrainingConfig(width=8, blocks=1, features=8, map_eigenpairs=40, diffusion_eigenpairs=20, headings=4)
@@ -105,3 +112,24 @@ def test_what_is_missing_is_said(stock, truth):
         distance_distortion(truth, part.with_loss(None), whole)
     with pytest.raises(ValueError, match="surface_of"):
         curvature_agreement(truth, replace(part, curvature=None), whole)
+
+
+def test_maps_are_judged_by_three_measures(stock, truth):
+    part, whole = stock.parts[0], stock.wholes[0]
+    distortion = float(distance_distortion(truth, part, whole).clamp(min=1e-12).log())
+    curvature = float(curvature_agreement(truth, part, whole))
+    found = float(score(truth, part, whole, weights=(2.0, 3.0, 5.0), similar=0.25))
+    assert found == pytest.approx(2 * distortion - 3 * curvature - 5 * 0.25, rel=1e-5)
+    # by the similarity alone the more similar one is taken
+    maps = [truth, torch.zeros_like(truth)]
+    assert best_heading(maps, part, whole, weights=(0.0, 0.0, 1.0), similarities=[0.3, 0.4]) == 1
+
+
+def test_similarity_is_the_mean_cosine_by_area(stock, truth):
+    part, whole = stock.parts[0], stock.wholes[0]
+    torch.manual_seed(0)
+    of_part, of_whole = torch.randn(len(part), 4), torch.randn(len(whole), 4)
+    cosines = torch.nn.functional.cosine_similarity(of_part, of_whole[truth])
+    expected = float((cosines * part.mass).sum() / part.mass.sum())
+    assert float(similarity(truth, of_part, of_whole, part)) == pytest.approx(expected, rel=1e-5)
+    assert float(similarity(truth, of_whole[truth], of_whole, part)) == pytest.approx(1.0, rel=1e-5)

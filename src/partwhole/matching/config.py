@@ -47,6 +47,9 @@ class TrainingConfig:
         taken; see `partwhole.matching.headings`. Training is not concerned
     whole_headings : the same for the whole, where wholes stand any way round; every heading of the part is tried with every
         one of the whole
+    judged_by : how maps at several headings are compared: weights of the logarithm of the distortion, of the agreement of
+        curvature, and of the similarity of features that belong together. The last is worth something where the network was
+        taught by the ground truth, and so knows what it has not seen
     distances : how geodesic distances are measured
     precision : of matrix products on a GPU: "tf32" rounds what is multiplied to 11 bits, "float16" the same and keeps the
         products of the loss so, which is faster on large surfaces, "float32" rounds nothing; sums are float32 always
@@ -86,6 +89,7 @@ class TrainingConfig:
     scaling: tuple[float, float] = (0.9, 1.1)
     headings: int = 1
     whole_headings: int = 1
+    judged_by: tuple[float, float, float] = (1.0, 10.0, 0.0)
     distances: Distances = "fast_marching"
     precision: Precision = "tf32"
     evaluate_every: int = 2000
@@ -93,6 +97,7 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scaling", tuple(self.scaling))
+        object.__setattr__(self, "judged_by", tuple(self.judged_by))
         choices = {
             "inputs": Inputs,
             "criterion": MaskedBy,
@@ -118,6 +123,8 @@ class TrainingConfig:
             raise ValueError(f"dropout={self.dropout} must be below 1: something has to be left")
         if len(self.scaling) != 2 or not 0 < self.scaling[0] <= self.scaling[1]:
             raise ValueError(f"scaling={self.scaling} must be a range of two positive factors, such as (0.9, 1.1)")
+        if len(self.judged_by) != 3 or min(self.judged_by) < 0 or not any(self.judged_by):
+            raise ValueError(f"judged_by={self.judged_by} must be three weights, none negative and not all 0")
         for name in ("low_pass", "cosine_epochs"):
             if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise ValueError(f"{name}={getattr(self, name)} must be at least 1, or None")
@@ -139,14 +146,14 @@ class TrainingConfig:
 
     def to_json(self) -> dict[str, Any]:
         """As JSON has it: numbers, strings, lists."""
-        return {**asdict(self), "scaling": list(self.scaling)}
+        return {**asdict(self), "scaling": list(self.scaling), "judged_by": list(self.judged_by)}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> TrainingConfig:
         """What `to_json` gave."""
         # JSON has no tuples
-        ranges = {"scaling": tuple(values["scaling"])} if "scaling" in values else {}
-        return cls().with_changes(**{**values, **ranges})
+        tuples = {name: tuple(values[name]) for name in ("scaling", "judged_by") if name in values}
+        return cls().with_changes(**{**values, **tuples})
 
 
 _COUNTS = (

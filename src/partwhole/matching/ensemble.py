@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from partwhole.matching.headings import best_heading
+from partwhole.matching.headings import best_heading, similarity
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.soft_maps import ReadOut, hard_map
 from partwhole.matching.surfaces import Surface
@@ -76,12 +76,21 @@ class Ensemble(Matcher):
         """See `Matcher.vertex_map`."""
         of_part, of_whole = features or (self.part_features(part), self.whole_features(whole))
         turns = [(one, other) for one in of_part for other in of_whole]
-        if self.combine == "average":
-            maps = [hard_map(_side_by_side(one), _side_by_side(other)) for one, other in turns]
-        else:
-            maps = [hard_map(*by_one) for one, other in turns for by_one in zip(one, other, strict=True)]
-        number = best_heading(maps, part, whole) if len(maps) > 1 else 0
+        tried = [by for one, other in turns for by in self.compared(one, other)]
+        maps = [hard_map(*by) for by in tried]
+        number = 0
+        if len(maps) > 1:
+            sure = [similarity(found, *by, part) for found, by in zip(maps, tried, strict=True)]
+            number = best_heading(maps, part, whole, weights=self.config.judged_by, similarities=sure)
         return self.read(maps[number], part, whole, read_out)
+
+    def compared(
+        self, of_part: Float[Tensor, "m p f"], of_whole: Float[Tensor, "m n f"]
+    ) -> list[tuple[Float[Tensor, "p _"], Float[Tensor, "n _"]]]:
+        """Features whose cosines make maps: of all networks side by side, or of each by itself."""
+        if self.combine == "average":
+            return [(_side_by_side(of_part), _side_by_side(of_whole))]
+        return list(zip(of_part, of_whole, strict=True))
 
 
 def _side_by_side(features: Float[Tensor, "m n f"]) -> Float[Tensor, "n mf"]:

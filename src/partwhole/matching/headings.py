@@ -7,20 +7,22 @@ judged by both.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from partwhole.matching.augmentation import turns
 from partwhole.matching.config import Axis
 from partwhole.matching.soft_maps import hard_map
 from partwhole.matching.surfaces import Surface
 
-# how much the agreement of curvature counts beside the logarithm of the distortion; fixed on training parts of PFAUST-H,
-# where anything from 3 to 50 chooses equally well
-CURVATURE_WEIGHT = 10.0
+# how much the logarithm of the distortion, the agreement of curvature and the similarity of features count; the second was
+# fixed on training parts of PFAUST-H, where anything from 3 to 50 chooses equally well
+JUDGED_BY = (1.0, 10.0, 0.0)
 # vertices among which distances are compared: the sum over all pairs is known well enough from some
 _SAMPLE = 700
 
@@ -56,23 +58,60 @@ def distance_distortion(vertex_map: Int[Tensor, "p"], part: Surface, whole: Surf
     return (W * (found - part.distances[sample][:, sample]).square()).sum() / W.sum()
 
 
+def score(
+    vertex_map: Int[Tensor, "p"],
+    part: Surface,
+    whole: Surface,
+    *,
+    weights: tuple[float, float, float] = JUDGED_BY,
+    similar: float | Tensor = 0.0,
+) -> Float[Tensor, ""]:
+    """a · log distortion − b · agreement of curvature − c · similarity, with the weights (a, b, c); the lower the better."""
+    distortion, curvature, similarity = weights
+    found = -curvature * curvature_agreement(vertex_map, part, whole) - similarity * similar
+    if distortion:
+        found = found + distortion * distance_distortion(vertex_map, part, whole).clamp(min=1e-12).log()
+    return found
+
+
+def similarity(
+    vertex_map: Int[Tensor, "p"], of_part: Float[Tensor, "p f"], of_whole: Float[Tensor, "n f"], part: Surface
+) -> Float[Tensor, ""]:
+    """Mean cosine of the features of vertices and of their places, by area: how sure the network is."""
+    cosines = (normalize(of_part, dim=-1) * normalize(of_whole, dim=-1)[vertex_map]).sum(dim=-1)
+    return (part.mass * cosines).sum() / part.mass.sum()
+
+
 def best_heading(
-    vertex_maps: list[Int[Tensor, "p"]], part: Surface, whole: Surface, *, weight: float = CURVATURE_WEIGHT
+    vertex_maps: list[Int[Tensor, "p"]],
+    part: Surface,
+    whole: Surface,
+    *,
+    weights: tuple[float, float, float] = JUDGED_BY,
+    similarities: Sequence[float | Tensor] | None = None,
 ) -> int:
-    """argmin over the maps of log distortion − weight · agreement of curvature."""
+    """argmin over the maps of their `score`."""
+    known = similarities or [0.0] * len(vertex_maps)
     scores = [
-        distance_distortion(found, part, whole).clamp(min=1e-12).log()
-        - weight * curvature_agreement(found, part, whole)
-        for found in vertex_maps
+        score(found, part, whole, weights=weights, similar=similar)
+        for found, similar in zip(vertex_maps, known, strict=True)
     ]
     return int(torch.stack(scores).argmin())
 
 
 def best_map(
-    of_part: list[Float[Tensor, "p f"]], of_whole: list[Float[Tensor, "n f"]], part: Surface, whole: Surface
+    of_part: list[Float[Tensor, "p f"]],
+    of_whole: list[Float[Tensor, "n f"]],
+    part: Surface,
+    whole: Surface,
+    *,
+    weights: tuple[float, float, float] = JUDGED_BY,
 ) -> tuple[int, int, Int[Tensor, "p"]]:
     """The numbers of the best headings, of the part and of the whole, and their map, from the features at each heading."""
     tried = [(k, j) for k in range(len(of_part)) for j in range(len(of_whole))]
     maps = [hard_map(of_part[k], of_whole[j]) for k, j in tried]
-    number = best_heading(maps, part, whole) if len(maps) > 1 else 0
+    if len(maps) == 1:
+        return 0, 0, maps[0]
+    sure = [similarity(found, of_part[k], of_whole[j], part) for found, (k, j) in zip(maps, tried, strict=True)]
+    number = best_heading(maps, part, whole, weights=weights, similarities=sure)
     return *tried[number], maps[number]

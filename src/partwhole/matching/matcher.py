@@ -142,7 +142,7 @@ class Matcher:
         if read_out not in get_args(ReadOut):
             raise ValueError(f"read_out must be one of {', '.join(map(repr, get_args(ReadOut)))}, got {read_out!r}")
         of_part, of_whole = features or (self.part_features(part), self.whole_features(whole))
-        *_, nearest = best_map(of_part, of_whole, part, whole)
+        *_, nearest = best_map(of_part, of_whole, part, whole, weights=self.config.judged_by)
         return self.read(nearest, part, whole, read_out)
 
     def read(

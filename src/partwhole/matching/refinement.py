@@ -149,7 +149,9 @@ def chosen_headings(matcher: Matcher, part: Surface, whole: Surface) -> tuple[fl
     config = matcher.config
     if config.headings * config.whole_headings == 1:
         return 0.0, 0.0
-    of_part, of_whole, _ = best_map(matcher.part_features(part), matcher.whole_features(whole), part, whole)
+    of_part, of_whole, _ = best_map(
+        matcher.part_features(part), matcher.whole_features(whole), part, whole, weights=config.judged_by
+    )
     return 2 * math.pi * of_part / config.headings, 2 * math.pi * of_whole / config.whole_headings
 
 

@@ -39,7 +39,7 @@ _NOT_OF_SURFACES = (
     *("inputs", "width", "blocks", "features", "dropout", "temperature"),
     *("distortion_weight", "orthogonality_weight", "iterations", "evaluate_every", "seed"),
     *("learning_rate", "final_learning_rate", "cosine_epochs", "gradient_norm"),
-    *("rotation", "vertical", "tilt", "noise", "noise_limit", "scaling", "headings", "whole_headings"),
+    *("rotation", "vertical", "tilt", "noise", "noise_limit", "scaling", "headings", "whole_headings", "judged_by"),
 )
 
 

@@ -15,10 +15,9 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn.functional import normalize
 
 from partwhole.matching.ensemble import Ensemble
-from partwhole.matching.headings import CURVATURE_WEIGHT, curvature_agreement, distance_distortion, turned
+from partwhole.matching.headings import JUDGED_BY, score, similarity, turned
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.soft_maps import hard_map
 from partwhole.matching.surfaces import Surface, signatures
@@ -41,7 +40,7 @@ class Trial:
     part, whole : surfaces as they were shown, but not yet turned
     angle, whole_angle : by which part and whole were turned about the vertical, in radians
     nearest : the map by nearest features
-    score : log of the relative distortion − weight · agreement of curvature; the lower the better
+    score : see `score_of`; the lower the better
     """
 
     part: Surface
@@ -71,14 +70,14 @@ def trials_at(matcher: Matcher, part: Surface, whole: Surface, headings: int) ->
         sample = torch.linspace(0, len(part) - 1, _SAMPLE, device=part.mass.device).round().long()
         some = _sampled(part, sample)
         scores = [
-            min(score_of(found, some, whole) for found in _maps(matcher, one[..., sample, :], other))
+            min(value for _, value in _tried(matcher, one[..., sample, :], other, some, whole))
             for (_, one), (_, other) in tried
         ]
         hopeful = [pair for pair, score in zip(tried, scores, strict=True) if score < min(scores) + _HOPELESS]
     return [
-        Trial(part, whole, angle, nearest, score_of(nearest, part, whole), whole_angle)
+        Trial(part, whole, angle, nearest, value, whole_angle)
         for (angle, one), (whole_angle, other) in hopeful
-        for nearest in _maps(matcher, one, other)
+        for nearest, value in _tried(matcher, one, other, part, whole)
     ]
 
 
@@ -108,27 +107,37 @@ def _sampled(part: Surface, sample: Int[Tensor, "s"]) -> Surface:
     )
 
 
-def _maps(matcher: Matcher, of_part: Float[Tensor, "*m q f"], of_whole: Float[Tensor, "*m n f"]) -> list[Tensor]:
-    """Maps by nearest features: one, or for an ensemble that chooses one of each network."""
-    if not isinstance(matcher, Ensemble):
-        return [hard_map(of_part, of_whole)]
-    if matcher.combine == "choose":
-        return [hard_map(one, other) for one, other in zip(of_part, of_whole, strict=True)]
-    # rows whose cosine is the mean of the cosines of the networks' features
-    one, other = (normalize(features, dim=-1).transpose(0, 1).flatten(1) for features in (of_part, of_whole))
-    return [hard_map(one, other)]
+def _tried(
+    matcher: Matcher,
+    of_part: Float[Tensor, "*m q f"],
+    of_whole: Float[Tensor, "*m n f"],
+    part: Surface,
+    whole: Surface,
+) -> list[tuple[Int[Tensor, "q"], float]]:
+    """Maps by nearest features with their scores: one, or for an ensemble that chooses one of each network."""
+    compared = matcher.compared(of_part, of_whole) if isinstance(matcher, Ensemble) else [(of_part, of_whole)]
+    found = []
+    for one, other in compared:
+        nearest = hard_map(one, other)
+        sure = similarity(nearest, one, other, part) if matcher.config.judged_by[2] else 0.0
+        found.append((nearest, score_of(nearest, part, whole, weights=matcher.config.judged_by, similar=sure)))
+    return found
 
 
-def score_of(vertex_map: Int[Tensor, "p"], part: Surface, whole: Surface) -> float:
-    """log Σ W (D_whole(map i, map j) − D_part)² / Σ W D_part² − weight · agreement of curvature: lower is better.
-
-    Relative to the distances of the part, so that scales can be compared.
-    """
+def score_of(
+    vertex_map: Int[Tensor, "p"],
+    part: Surface,
+    whole: Surface,
+    *,
+    weights: tuple[float, float, float] = JUDGED_BY,
+    similar: float | Tensor = 0.0,
+) -> float:
+    """`headings.score` with distances relative to those of the part, so that scales can be compared."""
     assert part.distances is not None
     assert part.weights is not None
     size = (part.weights * part.distances.square()).sum() / part.weights.sum().clamp(min=1e-30)
-    relative = distance_distortion(vertex_map, part, whole) / size.clamp(min=1e-30)
-    return float(relative.clamp(min=1e-12).log() - CURVATURE_WEIGHT * curvature_agreement(vertex_map, part, whole))
+    found = score(vertex_map, part, whole, weights=weights, similar=similar)
+    return float(found - weights[0] * size.clamp(min=1e-30).log())
 
 
 def best(trials: Iterable[Trial]) -> Trial:
