@@ -27,7 +27,7 @@ endef
 help:  ## list these commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */\1\t/' | expand -t 12
 
-demo: .venv/.ready-to-run  ## which distances on a body with holes can be trusted: a picture and a summary
+demo: .venv/.ready-to-run  ## which distances on a body with holes can be trusted, and where it belongs on its whole
 	@$(BIN)/partwhole demo
 
 test: lint types unit examples docs  ## everything that CI checks, in about ten minutes on two cores
@@ -65,7 +65,7 @@ clean:  ## remove environments, caches and everything that was built
 	find src tests examples benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.ready-to-run: $(REQUIREMENTS)
-	$(call install,.venv,)
+	$(call install,.venv,[torch])
 
 .venv/.ready-to-test: $(REQUIREMENTS)
 	$(call install,.venv,$(TEST_EXTRAS))

@@ -53,3 +53,15 @@ def test_what_is_a_path_is_no_name(a_box: Path, tmp_path: Path, monkeypatch: pyt
     assert box.model_path("default") == a_box / "default.safetensors"
     (tmp_path / "mine").touch()
     assert box.model_path("mine") == Path("mine")
+
+
+def test_models_that_come_with_the_library_are_small_and_have_cards() -> None:
+    assert "default" in box.model_names()
+    for name in box.model_names():
+        matcher = Matcher.load(name)
+        assert matcher.card["name"] == name
+        card = box.card_of(name)
+        assert card.startswith(f"# {name}")
+        for what in ("data", "terms", "seed", "error"):
+            assert what in card
+    assert sum(file.stat().st_size for file in box.box().glob("*.safetensors")) < 10e6
