@@ -49,6 +49,12 @@ def fitted(roll):
     return WHCIE(n_neighbors=10).fit(roll.points)
 
 
+@pytest.fixture(scope="module")
+def by_criterion(roll):
+    """With the weights that the criterion and the distance give, and no second map."""
+    return WHCIE(n_neighbors=10, detour_tolerance=None).fit(roll.points)
+
+
 def test_a_hole_does_not_bend_the_map(roll, fitted) -> None:
     isomap = Isomap(n_neighbors=10).fit_transform(roll.points)
     assert procrustes_error(isomap, roll.flat) > 0.3
@@ -115,21 +121,42 @@ def test_attributes_fit_together(roll, fitted) -> None:
     assert (fitted.boundary_score_[fitted.boundary_] > 0.1).all()
 
 
-def test_every_pair_of_tcie_is_one_of_whcie(roll, fitted) -> None:
-    tcie = TCIE(n_neighbors=10).fit(roll.points)
+def test_every_pair_of_tcie_is_one_of_whcie(roll, by_criterion) -> None:
+    tcie = TCIE(n_neighbors=10, detour_tolerance=None).fit(roll.points)
     trusted = tcie.weights_ > 0
-    np.testing.assert_array_equal(fitted.weights_[trusted], tcie.weights_[trusted])
-    assert trusted.sum() < (fitted.weights_ > 0).sum()
+    np.testing.assert_array_equal(by_criterion.weights_[trusted], tcie.weights_[trusted])
+    assert trusted.sum() < (by_criterion.weights_ > 0).sum()
 
 
-def test_far_pairs_count_less_unless_all_are_to_count_alike(roll, fitted) -> None:
+def test_far_pairs_count_less_unless_all_are_to_count_alike(roll, by_criterion) -> None:
     alike = WHCIE(n_neighbors=10, falloff=0).fit(roll.points)
     assert alike.weights_.dtype == bool
-    np.testing.assert_array_equal(alike.weights_, fitted.weights_ > 0)
+    np.testing.assert_array_equal(alike.weights_, by_criterion.weights_ > 0)
     d, s = alike.dist_matrix_[alike.weights_], alike.small_distance_
-    np.testing.assert_allclose(fitted.weights_[alike.weights_], (s / np.maximum(d, s)) ** fitted.falloff_, rtol=1e-5)
+    falling = (s / np.maximum(d, s)) ** by_criterion.falloff_
+    np.testing.assert_allclose(by_criterion.weights_[alike.weights_], falling, rtol=1e-5)
     assert procrustes_error(alike.embedding_, roll.flat) < 0.05
     np.testing.assert_array_equal(alike.transform(roll.points[:5]), alike.embedding_[:5])
+
+
+def test_what_is_longer_than_on_the_map_loses_weight(roll, fitted, by_criterion) -> None:
+    before, after = by_criterion.weights_, fitted.weights_
+    np.testing.assert_array_equal(after, after.T)
+    np.testing.assert_array_equal(after > 0, before > 0)
+    less = after < before
+    assert less.sum() == 2 * fitted.n_detours_ > 0 == by_criterion.n_detours_
+    assert (after <= before).all()
+    d, r = fitted.dist_matrix_, np.linalg.norm(by_criterion.embedding_[:, None] - by_criterion.embedding_, axis=2)
+    assert (d[less] > r[less]).all()
+    assert (d[less] > fitted.small_distance_).all()
+    assert fitted.n_iter_ > by_criterion.n_iter_
+    assert procrustes_error(fitted.embedding_, roll.flat) < procrustes_error(by_criterion.embedding_, roll.flat)
+
+
+def test_the_way_of_the_paper_makes_one_map(roll) -> None:
+    alike, one_map = (WHCIE(n_neighbors=10, falloff=0, detour_tolerance=t).fit(roll.points) for t in (3.0, None))
+    assert alike.n_detours_ == 0
+    np.testing.assert_array_equal(alike.embedding_, one_map.embedding_)
 
 
 def test_weights_fall_where_distances_are_the_less_exact_the_longer(roll, fitted) -> None:
@@ -186,14 +213,14 @@ def test_small_distances(roll, fitted) -> None:
     np.testing.assert_array_equal(scaled.weights_, fitted.weights_)
 
 
-def test_soft_weights_fall_off(roll, fitted) -> None:
+def test_soft_weights_fall_off(roll, by_criterion) -> None:
     soft = WHCIE(n_neighbors=10, soft=True, falloff=0).fit(roll.points)
     assert soft.weights_.dtype == np.float32
-    assert (soft.weights_[fitted.weights_ > 0] > 0.9999).all()
+    assert (soft.weights_[by_criterion.weights_ > 0] > 0.9999).all()
     assert 0 < soft.weights_.min() < 0.9
-    both = WHCIE(n_neighbors=10, soft=True).fit(roll.points)
+    both = WHCIE(n_neighbors=10, soft=True, detour_tolerance=None).fit(roll.points)
     assert (both.weights_ <= soft.weights_).all()
-    assert (both.weights_ >= fitted.weights_ * 0.9999).all()
+    assert (both.weights_ >= by_criterion.weights_ * 0.9999).all()
 
 
 def test_turning_and_order_do_not_matter(roll, fitted) -> None:
@@ -359,6 +386,8 @@ SQUARE = np.array([[0, 1, 2, 1], [1, 0, 1, 2], [2, 1, 0, 1], [1, 2, 1, 0.0]])
         ({"falloff": np.inf}, np.eye(20), "falloff must be"),
         ({"falloff": "steep"}, np.eye(20), "falloff must be"),
         ({"falloff": None}, np.eye(20), "falloff must be"),
+        ({"detour_tolerance": 0}, np.eye(20), "detour_tolerance must be"),
+        ({"detour_tolerance": "wide"}, np.eye(20), "detour_tolerance must be"),
         ({"init": "spectral"}, np.eye(20), 'init must be "classical"'),
         ({"longest_step": 0}, np.eye(20), "longest_step must be at least 1"),
         ({"whole_genus": 0}, np.eye(20), "speaks of boundary loops"),

@@ -40,6 +40,9 @@ class WHCIE(TrustedEmbedding):
     falloff : p of the weights (s / d)^p of guaranteed pairs whose distance d is larger than the small one, s; 0 weighs
         all alike, as the paper does. "auto" is 5 for points and for a mesh with mesh_distances="dijkstra", since paths
         from point to point are the less exact the longer, and 0 for other meshes and precomputed distances
+    detour_tolerance : where weights fall, pairs beyond s whose distance exceeds that on the map by more than so many
+        deviations of all of them lose weight, w (t / e)² for an excess e above the tolerance t, and the map is made again,
+        from where it is: a detour that slipped through can only have lengthened a distance. None makes one map
     soft : weigh a pair that is not guaranteed by min(K/D, 1) in place of 0
     mesh_distances : method of `geodesic_distances` where X is a mesh
     init : "classical", classical scaling of all distances; "random"; or an array of places to start from
@@ -51,8 +54,9 @@ class WHCIE(TrustedEmbedding):
     embedding_ : (n_samples, n_components) places
     stress_ : Σ w (‖x_i − x_j‖ − d_ij)² over pairs i < j
     normalised_stress_ : √(stress / Σ w d²)
-    n_iter_ : number of steps of the solver
-    weights_ : (n_samples, n_samples) w; a mask if `falloff_` is 0 and not `soft`, else in single precision
+    n_iter_ : number of steps of the solver, for both maps where two are made; each has `max_iter`
+    n_detours_ : how many pairs lost weight for the second map; 0 if there is but one
+    weights_ : (n_samples, n_samples) w of the map; a mask if `falloff_` is 0 and not `soft`, else in single precision
     boundary_ : numbers of the boundary points
     boundary_score_ : the score of each point where the boundary was detected, else None
     dist_matrix_ : distances along the surface, in single precision unless they were given
@@ -99,6 +103,7 @@ class WHCIE(TrustedEmbedding):
         small_radius: Any = 1.2,
         small_distance: Any = None,
         falloff: Any = "auto",
+        detour_tolerance: Any = 3.0,
         soft: Any = False,
         mesh_distances: Any = "fast_marching",
         init: Any = "classical",
@@ -117,6 +122,7 @@ class WHCIE(TrustedEmbedding):
         self.small_radius = small_radius
         self.small_distance = small_distance
         self.falloff = falloff
+        self.detour_tolerance = detour_tolerance
         self.soft = soft
         self.mesh_distances = mesh_distances
         self.init = init
@@ -162,6 +168,9 @@ class TCIE(TrustedEmbedding):
     falloff : p of the weights (s / d)^p of guaranteed pairs whose distance d is larger than the small one, s; 0 weighs
         all alike, as the paper does. "auto" is 5 for points and for a mesh with mesh_distances="dijkstra", since paths
         from point to point are the less exact the longer, and 0 for other meshes and precomputed distances
+    detour_tolerance : where weights fall, pairs beyond s whose distance exceeds that on the map by more than so many
+        deviations of all of them lose weight, w (t / e)² for an excess e above the tolerance t, and the map is made again,
+        from where it is: a detour that slipped through can only have lengthened a distance. None makes one map
     soft : weigh a pair that is not guaranteed by min(K/D, 1) in place of 0
     mesh_distances : method of `geodesic_distances` where X is a mesh
     init : "classical", classical scaling of all distances; "random"; or an array of places to start from
@@ -173,8 +182,9 @@ class TCIE(TrustedEmbedding):
     embedding_ : (n_samples, n_components) places
     stress_ : Σ w (‖x_i − x_j‖ − d_ij)² over pairs i < j
     normalised_stress_ : √(stress / Σ w d²)
-    n_iter_ : number of steps of the solver
-    weights_ : (n_samples, n_samples) w; a mask if `falloff_` is 0 and not `soft`, else in single precision
+    n_iter_ : number of steps of the solver, for both maps where two are made; each has `max_iter`
+    n_detours_ : how many pairs lost weight for the second map; 0 if there is but one
+    weights_ : (n_samples, n_samples) w of the map; a mask if `falloff_` is 0 and not `soft`, else in single precision
     boundary_ : numbers of the boundary points
     boundary_score_ : the score of each point where the boundary was detected, else None
     dist_matrix_ : distances along the surface, in single precision unless they were given
@@ -205,6 +215,7 @@ class TCIE(TrustedEmbedding):
         small_radius: Any = 1.2,
         small_distance: Any = None,
         falloff: Any = "auto",
+        detour_tolerance: Any = 3.0,
         soft: Any = False,
         mesh_distances: Any = "fast_marching",
         init: Any = "classical",
@@ -222,6 +233,7 @@ class TCIE(TrustedEmbedding):
         self.small_radius = small_radius
         self.small_distance = small_distance
         self.falloff = falloff
+        self.detour_tolerance = detour_tolerance
         self.soft = soft
         self.mesh_distances = mesh_distances
         self.init = init

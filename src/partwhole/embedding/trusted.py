@@ -17,10 +17,17 @@ from partwhole.criterion.points import RTOL, criterion_of_points, straight_lines
 from partwhole.embedding.given import GivenSurface, surface_given
 from partwhole.embedding.placement import place, steps_to
 from partwhole.embedding.point_clouds import neighbour_spacing
-from partwhole.embedding.result import EmbeddingWarning
+from partwhole.embedding.result import EmbeddingWarning, Scaling
 from partwhole.embedding.sklearn_versions import checked_data
 from partwhole.embedding.smacof import weighted_smacof
-from partwhole.embedding.weights import chosen_falloff, pair_weights, unit_distance, with_joined_pieces
+from partwhole.embedding.weights import (
+    check_tolerance,
+    chosen_falloff,
+    fade_detours,
+    pair_weights,
+    unit_distance,
+    with_joined_pieces,
+)
 from partwhole.mesh import Mesh
 
 # Points of a mesh step onto it at the corners of a face, as it were.
@@ -44,6 +51,7 @@ class TrustedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     small_radius: Any
     small_distance: Any
     falloff: Any
+    detour_tolerance: Any
     soft: Any
     init: Any
     max_iter: Any
@@ -74,6 +82,7 @@ class TrustedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         self.dist_matrix_, self.boundary_ = D, given.boundary
         self.boundary_score_ = given.boundary_score
         self.falloff_ = chosen_falloff(self.falloff, given)
+        check_tolerance(self.detour_tolerance)
         self.small_distance_ = self._small_distance(D)
         self._unit = unit_distance(D, small=self.small_distance_, n_neighbors=self.n_neighbors)
         guaranteed = criterion.soft_mask if self.soft else criterion.mask
@@ -86,17 +95,16 @@ class TrustedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         self._warn_if_only_local(criterion.mask, D)
         self._points, self._mesh = given.points, given.mesh
         del criterion, guaranteed  # their matrices are as large as D, and the solver needs room
-        found = weighted_smacof(
-            D,
-            self.weights_,
-            n_components=self.n_components,
-            init=self._start(D),
-            max_iter=self.max_iter,
-            tol=self.tol,
-        )
+        found = self._solved(self._start(D))
+        self.n_iter_, self.n_detours_ = found.n_iter, 0
+        if self.detour_tolerance is not None and self.falloff_ > 0 and found.converged:
+            small, tolerance = self.small_distance_, float(self.detour_tolerance)
+            self.n_detours_ = fade_detours(self.weights_, D, found.embedding, small=small, tolerance=tolerance)
+        if self.n_detours_:
+            found = self._solved(found.embedding)
+            self.n_iter_ += found.n_iter
         self.embedding_ = found.embedding.copy()
         self.stress_, self.normalised_stress_ = found.stress, found.normalised_stress
-        self.n_iter_ = found.n_iter
         return self
 
     def fit_transform(self, X: Any, y: Any = None, *, points: Any = None) -> np.ndarray:
@@ -106,8 +114,8 @@ class TrustedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def transform(self, X: Any) -> np.ndarray:
         """Places for new points, each by itself: Σ_j w_j (‖y − x_j‖ − d_j)² to the fitted points x_j is least.
 
-        d_j is the shortest way over the point's neighbours among the fitted points, w_j comes from the same criterion,
-        and the fitted points stay where they are. A point that was fitted gets its own place again.
+        d_j is the shortest way over the point's neighbours among the fitted points, w_j comes from the same criterion
+        and falloff, and the fitted points stay where they are. A point that was fitted gets its own place again.
 
         Parameters
         ----------
@@ -165,6 +173,16 @@ class TrustedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         if not 0 <= self.small_radius < np.inf:
             raise ValueError(f"small_radius must be finite and at least 0, got {self.small_radius}")
         return self.small_radius * neighbour_spacing(D, n_neighbors=self.n_neighbors)
+
+    def _solved(self, start: Any) -> Scaling:
+        return weighted_smacof(
+            self.dist_matrix_,
+            self.weights_,
+            n_components=self.n_components,
+            init=start,
+            max_iter=self.max_iter,
+            tol=self.tol,
+        )
 
     def _weights(self, guaranteed: np.ndarray, D: Float[np.ndarray, "m n"]) -> np.ndarray:
         return pair_weights(guaranteed, D, small=self.small_distance_, unit=self._unit, falloff=self.falloff_)

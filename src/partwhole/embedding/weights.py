@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
+from partwhole.criterion.points import RTOL
 from partwhole.embedding.components import connected
 from partwhole.embedding.given import GivenSurface
 from partwhole.embedding.pairs import row_blocks
@@ -16,6 +17,9 @@ from partwhole.embedding.point_clouds import neighbour_spacing
 # With w = d⁻⁴ every octave of distances would count alike; with one power more, far pairs hold the map together and near
 # ones, which are the most exact along a graph, shape it. Chosen between 0 and 6 on Swiss rolls, see docs/lab-notebook.md.
 FALLOFF = 5.0
+
+# The median of |e| times this is the deviation of e if errors are normal, whatever a few of them are.
+_DEVIATIONS_PER_MEDIAN = 1.4826
 
 # What is far counts little, but pieces that far pairs alone connect must stay connected.
 _LEAST = 1e-9
@@ -52,6 +56,53 @@ def pair_weights(
     return weights
 
 
+def fade_detours(
+    weights: Float[np.ndarray, "n n"],
+    distances: Float[np.ndarray, "n n"],
+    embedding: Float[np.ndarray, "n k"],
+    *,
+    small: float,
+    tolerance: float,
+) -> int:
+    """w ← w min(1, (t / e)²) where d > small, with e = (d − r) / d for distances r on the map; how many pairs lose weight.
+
+    A gap that a boundary lets through can only have lengthened a distance, never shortened it, so what is longer than on
+    the map is doubtful, and what is shorter is not. t is `tolerance` deviations of e, as its median size tells them: a few
+    pairs that are wrong don't change it, and noise, which spreads all pairs, raises it.
+
+    Examples
+    --------
+    >>> places = np.arange(5.0)[:, None]
+    >>> D = np.abs(places - places.T)
+    >>> D[0, 4] = D[4, 0] = 5
+    >>> weights = np.ones((5, 5))
+    >>> fade_detours(weights, D, places * 0.99, small=0.5, tolerance=3.0)
+    1
+    >>> weights[0].round(2).tolist()
+    [1.0, 1.0, 1.0, 1.0, 0.05]
+    """
+    from scipy.spatial.distance import cdist
+
+    def excess(rows: slice) -> tuple[Bool[np.ndarray, "m n"], Float[np.ndarray, "p"]]:
+        far = (weights[rows] > 0) & (distances[rows] > small)
+        d = distances[rows][far].astype(np.float64)
+        return far, 1 - cdist(embedding[rows], embedding)[far] / d
+
+    sizes = [np.abs(excess(rows)[1]).astype(np.float32) for rows in row_blocks(len(weights))]
+    if not any(map(len, sizes)):
+        return 0
+    median = float(np.median(np.concatenate(sizes), overwrite_input=True))
+    del sizes
+    t = max(tolerance * _DEVIATIONS_PER_MEDIAN * median, RTOL)  # where all is exact, what is left is rounding
+    faded = 0
+    for rows in row_blocks(len(weights)):
+        far, e = excess(rows)
+        w = weights[rows][far]
+        weights[rows][far] = np.maximum(w * (t / np.maximum(e, t)) ** 2, np.minimum(w, _LEAST))
+        faded += int(np.count_nonzero(e > t))
+    return faded // 2
+
+
 def with_joined_pieces(
     weights: np.ndarray, distances: Float[np.ndarray, "n n"], *, largest: int, count: int
 ) -> np.ndarray:
@@ -86,6 +137,16 @@ def chosen_falloff(falloff: Any, given: GivenSurface) -> float:
             f'falloff must be "auto" or a finite number, at least 0, which weighs all pairs alike; got {falloff!r}'
         )
     return float(falloff)
+
+
+def check_tolerance(tolerance: Any) -> None:
+    """Refuse what is neither None nor a positive number."""
+    if tolerance is not None and not (
+        isinstance(tolerance, int | float | np.integer | np.floating) and 0 < tolerance < np.inf
+    ):
+        raise ValueError(
+            f"detour_tolerance must be None or a finite number of deviations above 0, 3 by default; got {tolerance!r}"
+        )
 
 
 def unit_distance(distances: Float[np.ndarray, "n n"], *, small: float, n_neighbors: int) -> float:
