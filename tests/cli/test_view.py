@@ -49,22 +49,32 @@ def test_a_report_measures_along_edges_whatever_was_asked_for(
     assert "note: --method and --sound are for the page that is served" in capsys.readouterr().err
 
 
+# a program that is started in the background may find interruptions ignored
+INTERRUPTIBLE = (
+    "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "from partwhole.cli.main import main; sys.exit(main())"
+)
+
+
 def test_the_page_is_served_until_it_is_interrupted(result: Path) -> None:
-    words = ["view", str(result), "--no-open", "--json", "--method", "dijkstra"]
-    command = [sys.executable, "-c", "import sys; from partwhole.cli.main import main; sys.exit(main())", *words]
+    command = [sys.executable, "-c", INTERRUPTIBLE]
+    command += ["view", str(result), "--no-open", "--json", "--method", "dijkstra"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
-        assert program.stdout is not None
-        address = json.loads(program.stdout.readline())["address"]
-        before, _, query = address.partition("?")
-        with urllib.request.urlopen(f"{before}scene?{query}", timeout=20) as answer:
-            meta, arrays = unpack(answer.read())
-        assert meta["title"] == "part → whole"
-        assert meta["method"] == "dijkstra"
-        assert "map" in arrays
-        os.kill(program.pid, signal.SIGINT)
-        assert program.wait(20) == 0
-        assert program.stderr is not None
-        assert program.stderr.read() == ""
+        try:
+            assert program.stdout is not None
+            address = json.loads(program.stdout.readline())["address"]
+            before, _, query = address.partition("?")
+            with urllib.request.urlopen(f"{before}scene?{query}", timeout=20) as answer:
+                meta, arrays = unpack(answer.read())
+            assert meta["title"] == "part → whole"
+            assert meta["method"] == "dijkstra"
+            assert "map" in arrays
+            os.kill(program.pid, signal.SIGINT)
+            assert program.wait(20) == 0
+            assert program.stderr is not None
+            assert program.stderr.read() == ""
+        finally:
+            program.kill()
 
 
 def test_the_browser_is_opened(
