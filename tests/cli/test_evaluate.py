@@ -82,6 +82,7 @@ def test_a_report_shows_the_worst_pairs(
     summary = json.loads(capsys.readouterr().out)
     assert all(Path(path).is_file() for path in summary["files"].values())
     assert sorted(path.name for path in (folder / "pictures").iterdir()) == [f"{k:02d}.png" for k in range(4)]
+    assert json.loads((folder / "summary.json").read_text())["files"] == summary["files"]
     page = (folder / "report.html").read_text()
     # nothing is asked for: the pictures are inside
     assert page.count("data:image/png;base64,") == 5

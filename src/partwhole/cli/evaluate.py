@@ -143,15 +143,8 @@ def evaluate(
     }
     place = output or report_to
     if place is not None:
-        folder = output_folder(place)
-        more = {}
-        if report_to is not None:
-            with voice.progress("pictures of the worst pairs") as drawn:
-                more = worst_pictures(folder, {row.label: row.evaluation for row in found}, held, drawn)
-        summary["files"] = _written(folder, found, table, summary, more)
-        if report_to is not None:
-            results = {row.label: row.evaluation for row in found}
-            summary["files"] |= evaluation_report(folder, table, results, summary["files"])
+        pictured = None if report_to is None else held
+        summary["files"] = _written(output_folder(place), found, table, summary, voice, pictured)
         for file in summary["files"].values():
             voice.say(f"wrote {file}")
     voice.finish(summary)
@@ -271,8 +264,14 @@ def _published(chosen: SetName, split: Split, voice: Voice, *, refined: bool) ->
 
 
 def _written(
-    folder: Path, found: Sequence[_Row], table: Table, summary: dict[str, Any], more: Mapping[str, Path]
+    folder: Path,
+    found: Sequence[_Row],
+    table: Table,
+    summary: dict[str, Any],
+    voice: Voice,
+    pictured: Sequence[Pair] | None,
 ) -> dict[str, Path]:
+    """The files that were written; with a report of these pairs, if they are given."""
     files = {
         "text": folder / "table.txt",
         "markdown": folder / "table.md",
@@ -288,6 +287,10 @@ def _written(
         name = re.sub(r"[^\w.-]+", "-", row.label).strip("-")
         files[f"pairs of {row.label}"] = folder / f"pairs-{name}.csv"
         row.evaluation.write_csv(files[f"pairs of {row.label}"])
-    files |= more
+    if pictured is not None:
+        results = {row.label: row.evaluation for row in found}
+        with voice.progress("pictures of the worst pairs") as progress:
+            files |= worst_pictures(folder, results, pictured, progress)
+        files |= evaluation_report(folder, table, results, files)
     write_text(files["summary"], to_json({**summary, "files": files}) + "\n")
     return files

@@ -200,14 +200,14 @@ def _maps_of(
     found: _Set, matchers: Mapping[str, Matcher], folder: Path, voice: Voice, machine: dict[str, Any]
 ) -> dict[str, Path]:
     from partwhole.evaluation import pck_plot
-    from partwhole.matching.examination import Examination
+    from partwhole.matching.study import Examiner, Source
     from partwhole.viewer.grids import map_grid
 
     results = {}
     with stages(voice) as report:
+        examiner = Examiner({found.name: Source(found.title, lambda: found.pairs)}, progress=report, **machine)
         for name, matcher in matchers.items():
-            examination = Examination(found.pairs, matcher.config, name=found.title, progress=report, **machine)
-            results[name] = examination.of(matcher, progress=report)
+            results[name] = examiner.examination(found.name, matcher.config).of(matcher, progress=report)
     files = {f"maps, {found.name}": folder / f"maps-{found.name}.png"}
     files[f"curves, {found.name}"] = folder / f"curves-{found.name}.png"
     # from all over the set, the first pair among them

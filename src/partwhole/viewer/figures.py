@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,10 +12,10 @@ from jaxtyping import Bool, Float, Num, UInt8
 
 from partwhole.criterion.result import Criterion
 from partwhole.mesh import Mesh
-from partwhole.store.atomic import atomic_write
 from partwhole.viewer.camera import Axis, Camera, picture_extent
 from partwhole.viewer.colors import CHOSEN, GUARANTEED, NOT_GUARANTEED, Color, colormap, rgb
 from partwhole.viewer.render import Dots, Polyline, render
+from partwhole.viewer.saving import saved
 from partwhole.viewer.viewpoint import automatic_camera
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ def trust_figure(
         pictures.append(_panel(mesh, vertex, camera, panel_height, _two_sides(region), table))
     notes = [region.note or f"{_percent(region.mask.mean())} of the vertices guaranteed" for region in regions]
     figure = _side_by_side(pictures, [region.title for region in regions], notes, title=title)
-    return _saved(figure, path)
+    return saved(figure, path)
 
 
 def heat_figure(
@@ -125,7 +124,7 @@ def heat_figure(
     figure.colorbar(ScalarMappable(Normalize(low, high), cmap), cax=bar, orientation="horizontal")
     bar.tick_params(labelsize=8, length=2)
     bar.set_xlabel(label, fontsize=8.5, labelpad=2)
-    return _saved(figure, path)
+    return saved(figure, path)
 
 
 def shares_figure(
@@ -167,7 +166,7 @@ def shares_figure(
     axes.spines[["top", "right", "left"]].set_visible(False)
     if title:
         axes.set_title(title, fontsize=11, loc="left", pad=18 if consistent is not None else 8)
-    return _saved(figure, path)
+    return saved(figure, path)
 
 
 def row_of(criterion: Criterion, vertex: int) -> int:
@@ -244,16 +243,6 @@ def _side_by_side(
         figure.text(middle, 1 - (top - 0.17) / height, notes[k], ha="center", va="top", fontsize=8, color="#444a52")
     if title:
         figure.text(0.5, 1 - 0.1 / height, title, ha="center", va="top", fontsize=10.5)
-    return figure
-
-
-def _saved(figure: Figure, path: str | Path | None) -> Figure:
-    if path is not None:
-        buffer = io.BytesIO()
-        # no time stamp and no version inside, so that the same figure is the same file
-        figure.savefig(buffer, format="png", metadata={"Software": None})
-        with atomic_write(Path(path)) as file:
-            file.write(buffer.getvalue())
     return figure
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +11,10 @@ import numpy as np
 from jaxtyping import Bool, Complex, Float, Int, UInt8
 
 from partwhole.mesh import Mesh
-from partwhole.store.atomic import atomic_write
 from partwhole.viewer.camera import Axis, Camera, picture_extent
 from partwhole.viewer.colors import NOT_GUARANTEED, colormap, rgb
 from partwhole.viewer.render import Polyline, render
+from partwhole.viewer.saving import saved
 from partwhole.viewer.viewpoint import automatic_camera, guess_up
 
 if TYPE_CHECKING:
@@ -155,14 +154,4 @@ def side_by_side(panels: Sequence[tuple[UInt8[np.ndarray, "_ _ 4"], str]], *, ba
         axes.set_axis_off()
         figure.text((left + wide / 2) / width, 1 - 0.08 / height, title, ha="center", va="top", fontsize=9)
         left += wide + gap
-    return figure
-
-
-def saved(figure: Figure, path: str | Path | None) -> Figure:
-    if path is not None:
-        buffer = io.BytesIO()
-        # no time stamp and no version inside, so that the same figure is the same file
-        figure.savefig(buffer, format="png", metadata={"Software": None})
-        with atomic_write(Path(path)) as file:
-            file.write(buffer.getvalue())
     return figure
