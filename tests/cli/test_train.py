@@ -75,6 +75,28 @@ def test_a_preset_is_that_of_the_set_or_as_named(tmp_path: Path, words: list[str
     assert ordered().preset is None
 
 
+def test_a_run_begins_with_one_model_and_is_taught_by_another(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    assert main([*words, "-q", "-o", str(first)]) == 0
+    # the size of the network is that of the weights, not the preset's
+    fresh = words[:5]
+    again = [*fresh, "--with", "map_eigenpairs=10", "--start", str(first), "--teacher", str(first), "-o", str(second)]
+    assert main([*again, "-q"]) == 0
+    order = command.Order.read(second)
+    assert (order.config.width, order.config.correspondence_weight) == (8, 3.0)
+    assert order.start == order.teacher == str((first / "model.safetensors").resolve())
+    card = json.loads((second / "run.json").read_text())
+    assert card["start"] == "first"
+    assert card["protocol"].startswith("taught by the maps of first")
+    capsys.readouterr()
+    assert main(["train", "--resume", str(second), "--start", str(first)]) == 2
+    assert "--start can't be changed in a run that goes on" in capsys.readouterr().err
+    assert main([*fresh, "--start", "nobody", "-o", str(tmp_path / "third")]) == 2
+    assert not (tmp_path / "third").exists()
+
+
 class _Ctrl_C:
     """Stands for `Stages.detail`, which a run calls between iterations, and is interrupted the second time."""
 

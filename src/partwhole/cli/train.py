@@ -23,6 +23,7 @@ from partwhole.cli.learning import (
     with_truth,
 )
 from partwhole.cli.memory import check_fits, told_plainly
+from partwhole.cli.models import model_file, named_model
 from partwhole.cli.options import JsonOption, QuietOption
 from partwhole.cli.pair_sources import DataOption, SetName, SetOption, held_out, pairs_from, set_of
 from partwhole.cli.training_orders import Order
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
     from partwhole.matching.run_folder import Progress
     from partwhole.matching.training import TrainingRun
 
+# what a network must have in common with the weights that it begins with
+_SIZE = ("inputs", "width", "blocks", "features", "diffusion_eigenpairs")
+# how much the maps of a teacher count, if nothing else is said
+_TAUGHT = 3.0
 # below so many vertices for each, eigenfunctions on a part are not like those on the whole
 _VERTICES_A_FUNCTION = 4
 # in a run of any length, as there are in one of the usual length
@@ -60,6 +65,16 @@ def train(
         typer.Option(min=1, help="One pair each; as in the preset if not given."),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="For every random choice; 0 if not given.")] = None,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|PATH", help="Begin with the weights of this model, whose size the network then has."
+        ),
+    ] = None,
+    teacher: Annotated[
+        str | None,
+        typer.Option(metavar="NAME|PATH", help="Learn from the maps of this model as well, as if they were true."),
+    ] = None,
     validate: Annotated[
         bool,
         typer.Option(
@@ -101,7 +116,9 @@ def train(
         _list_presets(voice)
         return
     if resume is None:
-        order = _ordered(data, which, preset, changes, iterations, seed, validate, watch_test, device, voice)
+        order = _ordered(
+            *(data, which, preset, changes, iterations, seed, validate, watch_test, device, start, teacher), voice
+        )
         folder = output or Path(f"{order.label}-seed{order.config.seed}")
     else:
         fixed: dict[str, Any] = {
@@ -110,6 +127,8 @@ def train(
             "--with": changes,
             "--iterations": iterations,
             "--seed": seed,
+            "--start": start,
+            "--teacher": teacher,
         }
         fixed |= {"--validate": validate or None, "--watch-test": watch_test or None, "--output": output}
         misplaced = [option for option, value in fixed.items() if value is not None]
@@ -131,18 +150,32 @@ def _ordered(
     validate: bool,
     watch_test: bool,
     device: Device | None,
+    start: str | None,
+    teacher: str | None,
     voice: Voice,
 ) -> Order:
     chosen = set_of(data, which, note=voice.note)
     name = preset or (chosen if chosen in PRESETS else None)
+    config = chosen_config(name, changes or (), iterations=iterations, seed=seed, evaluations=_EVALUATIONS)
+    # asked for by files, so that a run goes on in any folder
+    files = {
+        what: None if of is None else str(model_file(of).resolve())
+        for what, of in (("start", start), ("teacher", teacher))
+    }
+    if start is not None:
+        size = named_model(start, "cpu").config.to_json()
+        config = config.with_changes(**{choice: size[choice] for choice in _SIZE})
+    if teacher is not None and not config.correspondence_weight:
+        config = config.with_changes(correspondence_weight=_TAUGHT)
     return Order(
         data=None if data is None else str(data.resolve()),
         set=chosen,
         preset=name,
-        config=chosen_config(name, changes or (), iterations=iterations, seed=seed, evaluations=_EVALUATIONS),
+        config=config,
         validate=validate,
         watch_test=watch_test,
         device=device or "cpu",
+        **files,
     )
 
 
@@ -233,6 +266,10 @@ def _trained(
             stop()
 
         knobs: dict[str, Any] = {"folder": folder, "resume": resume, "progress": report, "heartbeat": heartbeat}
+        knobs |= {
+            what: None if file is None else named_model(file, order.device)
+            for what, file in (("start", order.start), ("teacher", order.teacher))
+        }
         return train(stock, order.config, validation=validation, watch=watch, **knobs, **options)
 
 

@@ -28,6 +28,7 @@ class Order:
     validate : hold out a tenth of the parts
     watch_test : measure errors on the test pairs
     device : where to compute
+    start, teacher : files of weights to begin with, and of a network whose maps stand for the truth
     """
 
     data: str | None
@@ -37,6 +38,8 @@ class Order:
     validate: bool
     watch_test: bool
     device: Device
+    start: str | None = None
+    teacher: str | None = None
 
     @property
     def label(self) -> str:

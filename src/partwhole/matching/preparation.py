@@ -35,6 +35,7 @@ class Stock:
     meshes : of the parts and of the wholes, by number
     notes : what is unusual about the surfaces
     truths : `truth` and `truth_shares` of the part, see `Surface`, for each pair of numbers; empty unless a loss takes them
+    teacher : the network whose maps the truths are; None: they are the ground truth
     """
 
     parts: tuple[Surface, ...]
@@ -43,6 +44,7 @@ class Stock:
     meshes: tuple[tuple[Mesh, ...], tuple[Mesh, ...]]
     notes: tuple[str, ...]
     truths: Mapping[tuple[int, int], tuple[Tensor, Tensor]] = field(default_factory=dict)
+    teacher: str | None = None
 
     def __repr__(self) -> str:
         return f"Stock({len(self.pairs)} pairs of {len(self.parts)} parts and {len(self.wholes)} wholes)"

@@ -98,10 +98,15 @@ class RunFolder:
                 "wholes": len(wholes),
                 "hash": self.data_hash(),
             },
-            "protocol": "supervised: the ground truth of the pairs was used in training"
-            if self.stock.truths
-            else "unsupervised: no ground truth was used in training",
+            "protocol": self._protocol(),
         }
+
+    def _protocol(self) -> str:
+        if self.stock.teacher is not None:
+            return f"taught by the maps of {self.stock.teacher}: no ground truth of these pairs was used in training"
+        if self.stock.truths:
+            return "supervised: the ground truth of the pairs was used in training"
+        return "unsupervised: no ground truth of these pairs was used in training"
 
     def data_hash(self) -> str:
         """Of the content of every pair, in their order."""

@@ -31,6 +31,7 @@ from partwhole.matching.preparation import Report, Stock, prepared
 from partwhole.matching.run_folder import Progress, RunFolder, check_folder
 from partwhole.matching.soft_maps import soft_map
 from partwhole.matching.surfaces import Surface
+from partwhole.matching.teaching import taught
 from partwhole.store.accelerator import cuda_modules
 from partwhole.store.cache import Cache
 
@@ -75,6 +76,8 @@ def train(
     config: TrainingConfig | None = None,
     *,
     loss: Loss | None = None,
+    start: Matcher | None = None,
+    teacher: Matcher | None = None,
     validation: Sequence | Stock | None = None,
     watch: Mapping[str, Any] | None = None,
     folder: str | Path | None = None,
@@ -92,6 +95,8 @@ def train(
     pairs : of any data set; or what `prepared` made of them
     config : every choice; `preset("pfaust-h")` has the paper's
     loss : in the place of λ_geo WormholeLoss + λ_ortho OrthogonalityLoss
+    start : begin with these weights instead of random ones, of a network of the same size
+    teacher : its maps stand in the place of the ground truth, for `correspondence_weight`; on the same device
     validation : pairs that are not trained on; the weights with the lowest loss on them are kept beside the final ones
     watch : pairs with ground truth, by name, whose errors are recorded at each evaluation; nothing is chosen by them.
         Pairs, or an `Examination` of them
@@ -116,12 +121,17 @@ def train(
     check_device(device)
     check_folder(folder, resume=resume)
     options: dict[str, Any] = {"device": device, "cache": cache, "workers": workers, "progress": progress}
-    supervised = config.correspondence_weight > 0
+    if teacher is not None and not config.correspondence_weight:
+        raise ValueError("a teacher is not listened to with correspondence_weight=0; give it a weight, such as 3")
+    supervised = config.correspondence_weight > 0 and teacher is None
     stock, held_out = (
         given if isinstance(given, Stock | None) else prepared(given, config, truth=supervised, **options)
         for given in (pairs, validation)
     )
     assert stock is not None
+    if teacher is not None:
+        stock = taught(stock, teacher, progress=progress)
+        held_out = None if held_out is None else taught(held_out, teacher, progress=progress)
     watched = {
         name: given if isinstance(given, Examination) else Examination(given, config, name=name, **options)
         for name, given in (watch or {}).items()
@@ -132,6 +142,8 @@ def train(
     with reproducibly(config, device), _threads_for(stock, device), closing(record):
         torch.manual_seed(random_seed(config.seed))
         network = new_network(config).to(device)
+        if start is not None:
+            begin_with(network, start)
         optimiser = adam(network, config, device)
         state = record.resumed(network, optimiser)
         step = _steps(network, optimiser, loss, stock, config, device)
@@ -170,6 +182,8 @@ def train(
                     raise
 
     card = {**record.card(), "iterations": state.iteration, "versions": versions()}
+    if start is not None:
+        card["start"] = str(start.card.get("name", "network"))
     matcher = Matcher(network, config, {**card, "weights": "final"})
     validated = None
     if state.best_weights is not None:
@@ -185,6 +199,17 @@ def train(
         tuple(state.evaluations),
         seconds=state.seconds,
     )
+
+
+def begin_with(network: DiffusionNet, start: Matcher) -> None:
+    """Give the network the weights of a matcher."""
+    ours, theirs = ({n: tuple(w.shape) for n, w in m.state_dict().items()} for m in (network, start.network))
+    if ours != theirs:
+        raise ValueError(
+            f"the weights to start with ({start.card.get('name', 'network')}) are of a network of another size; take its "
+            "inputs, width, blocks and features as choices of the run"
+        )
+    network.load_state_dict(start.network.state_dict())
 
 
 def losses_of_pair(
