@@ -13,8 +13,11 @@ from partwhole.datasets import Pair, make_body, random_cuts, sphere
 from partwhole.matching import TrainingConfig, prepared, surface_of
 from partwhole.matching.headings import (
     best_heading,
+    best_rotation,
     curvature_agreement,
     distance_distortion,
+    orientations,
+    rotated,
     score,
     similarity,
     turned,
@@ -133,3 +136,52 @@ def test_similarity_is_the_mean_cosine_by_area(stock, truth):
     expected = float((cosines * part.mass).sum() / part.mass.sum())
     assert float(similarity(truth, of_part, of_whole, part)) == pytest.approx(expected, rel=1e-5)
     assert float(similarity(truth, of_whole[truth], of_whole, part)) == pytest.approx(1.0, rel=1e-5)
+
+
+def test_orientations_are_all_that_there_are() -> None:
+    for turns in (orientations(8, "z"), orientations(1, "x", upright=False)):
+        assert torch.equal(turns[0], torch.eye(3)) or torch.allclose(turns[0], torch.eye(3))
+        torch.testing.assert_close(turns @ turns.transpose(1, 2), torch.eye(3).expand_as(turns), atol=1e-6, rtol=0)
+        torch.testing.assert_close(torch.linalg.det(turns), torch.ones(len(turns)), atol=1e-6, rtol=0)
+        apart = (turns[:, None] - turns).abs().amax(dim=(2, 3)) + 9 * torch.eye(len(turns))
+        assert apart.min() > 0.1
+    # those of a cube have entries 0, 1 and −1
+    cube = orientations(1, "x", upright=False)
+    torch.testing.assert_close(cube, cube.round(), atol=1e-6, rtol=0)
+
+
+def test_the_rotation_onto_the_whole_is_found_and_is_no_reflection(stock, truth) -> None:
+    part, whole = stock.parts[0], stock.wholes[0]
+    R = orientations(1, "x", upright=False)[7] @ orientations(5, "y")[1]
+    torch.testing.assert_close(best_rotation(truth, rotated(part, R), whole), R.T, atol=1e-5, rtol=0)
+    mirrored = replace(part, points=part.points * torch.tensor([-1.0, 1.0, 1.0]))
+    assert float(torch.linalg.det(best_rotation(truth, mirrored, whole))) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_a_part_that_lies_any_way_up_is_turned_onto_the_whole(stock, truth) -> None:
+    """With features that are positions, all that is asked of alignment is to find where the part stands."""
+
+    class Positions(Matcher):
+        def features(self, surface):
+            return torch.cat([surface.points, torch.full((len(surface), 1), 0.3)], dim=1)
+
+    config = CONFIG.with_changes(headings=1, upright=False, alignments=4)
+    part, whole = stock.parts[0], stock.wholes[0]
+    R = torch.linalg.qr(torch.randn(3, 3, generator=torch.Generator().manual_seed(2)))[0]
+    R = R * torch.linalg.det(R).sign()
+    lying = rotated(part, R)
+    errors = {}
+    for name, changes in {"as it lies": {"upright": True, "alignments": 0}, "aligned": {}}.items():
+        matcher = Positions(new_network(CONFIG), config.with_changes(**changes))
+        found = matcher.vertex_map(lying, whole, read_out="features")
+        errors[name] = float(whole.distances[found, truth].mean())
+    assert errors["aligned"] < 0.2 * errors["as it lies"]
+
+
+def test_alignment_is_never_worse_by_the_score(stock) -> None:
+    torch.manual_seed(0)
+    network = new_network(CONFIG)
+    part, whole = stock.parts[0], stock.wholes[0]
+    before = Matcher(network, CONFIG).best_view(part, whole)
+    after = Matcher(network, CONFIG.with_changes(alignments=2)).best_view(part, whole)
+    assert after.score <= before.score

@@ -16,7 +16,7 @@ from partwhole.datasets.pairs import Pair
 from partwhole.matching import Examination, Matcher, Stock, TrainingConfig, WormholeLoss, evaluate, prepared, train
 from partwhole.matching.headings import best_heading, turned
 from partwhole.matching.matcher import new_network
-from partwhole.matching.refinement import Refined, chosen_headings, refine
+from partwhole.matching.refinement import Refined, refine
 from partwhole.matching.training import loss_of, mean_loss
 
 CONFIG = TrainingConfig(
@@ -181,20 +181,19 @@ def test_read_outs(trained, surfaces) -> None:
 def test_the_chosen_heading_is_refined(trained, surfaces) -> None:
     part, whole = surfaces
     trying = Matcher(trained.network, trained.config.with_changes(headings=4), trained.card)
-    heading, of_whole = chosen_headings(trying, part, whole)
-    assert of_whole == 0
+    view = trying.best_view(part, whole)
+    assert view.whole_heading == 0
     found = refine(trying, part, whole, steps=3)
-    assert found.heading == heading
+    assert found.view.heading == view.heading
     assert torch.equal(
         refine(trying, part, whole, steps=1, learning_rate=10.0).vertex_map, trying.vertex_map(part, whole)
     )
     # shown as it stands when its heading is chosen, the part is refined in the same way by a matcher that tries none
-    seen = turned(part, heading, "y") if heading else part
+    seen = turned(part, view.heading * math.pi / 2, "y") if view.heading else part
     assert refine(trained, seen, whole, steps=3).losses == found.losses
-    assert chosen_headings(trained, part, whole) == (0.0, 0.0)
     # a quarter turn is one of the headings
-    back, _ = chosen_headings(trying, turned(part, -math.pi / 2, "y"), whole)
-    assert math.cos(back - heading - math.pi / 2) == pytest.approx(1.0)
+    back = trying.best_view(turned(part, -math.pi / 2, "y"), whole)
+    assert (back.heading - view.heading) % 4 == 1
 
 
 def test_the_whole_is_refined_as_it_was_turned(trained, surfaces) -> None:
@@ -203,10 +202,18 @@ def test_the_whole_is_refined_as_it_was_turned(trained, surfaces) -> None:
     config = trained.config.with_changes(whole_headings=4)
     trying = Matcher(trained.network, config)
     found = refine(trying, part, away, steps=2)
-    heading, of_whole = chosen_headings(trying, part, away)
-    assert (found.heading, found.whole_heading) == (heading, of_whole)
-    seen = turned(away, of_whole, "y") if of_whole else away
+    view = trying.best_view(part, away)
+    assert (found.view.heading, found.view.whole_heading) == (view.heading, view.whole_heading)
+    seen = turned(away, view.whole_heading * math.pi / 2, "y")
     assert refine(trained, part, seen, steps=2).losses == pytest.approx(found.losses, rel=1e-5)
+
+
+def test_the_aligned_part_is_refined(trained, surfaces) -> None:
+    part, whole = surfaces
+    trying = Matcher(trained.network, trained.config.with_changes(alignments=2))
+    view = trying.best_view(part, whole)
+    found = refine(trying, part, whole, steps=2)
+    assert refine(trained, view.part, view.whole, steps=2).losses == pytest.approx(found.losses, rel=1e-5)
 
 
 def test_of_several_the_map_is_taken_that_distorts_and_bends_least(trained, surfaces) -> None:

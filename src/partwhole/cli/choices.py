@@ -85,8 +85,8 @@ def written(value: Any) -> str:
     >>> written((0.9, 1.1)), written(None), written(1000.0), written(20000)
     ('0.9,1.1', 'none', '1000', '20000')
     """
-    if value is None:
-        return "none"
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, tuple):
         return ",".join(map(written, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
@@ -116,7 +116,14 @@ def _value(hint: Any, text: str) -> Any:
         if text.lower() in ("none", ""):
             return None
         return _value(next(kind for kind in get_args(hint) if kind is not NoneType), text)
+    if hint is bool:
+        if text.lower() not in _YES_AND_NO:
+            raise ValueError(text)
+        return _YES_AND_NO[text.lower()]
     return hint(text)
+
+
+_YES_AND_NO = {"true": True, "yes": True, "false": False, "no": False}
 
 
 def _meant(hint: Any) -> str:
@@ -127,4 +134,4 @@ def _meant(hint: Any) -> str:
         return f"{len(get_args(hint))} numbers with a comma between them"
     if NoneType in get_args(hint):
         return f"{_meant(next(kind for kind in get_args(hint) if kind is not NoneType))}, or none"
-    return {int: "a whole number", float: "a number"}[hint]
+    return {int: "a whole number", float: "a number", bool: "true or false"}[hint]

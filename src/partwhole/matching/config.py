@@ -47,6 +47,9 @@ class TrainingConfig:
         taken; see `partwhole.matching.headings`. Training is not concerned
     whole_headings : the same for the whole, where wholes stand any way round; every heading of the part is tried with every
         one of the whole
+    upright : False if parts lie any way up: they are then tried at the 24 orientations of a cube in the place of headings
+    alignments : the best views are aligned so often: the part is turned onto the whole, as a rigid body, by its map, and
+        matched again
     judged_by : how maps at several headings are compared: weights of the logarithm of the distortion, of the agreement of
         curvature, and of the similarity of features that belong together. The last is worth something where the network was
         taught by the ground truth, and so knows what it has not seen
@@ -89,6 +92,8 @@ class TrainingConfig:
     scaling: tuple[float, float] = (0.9, 1.1)
     headings: int = 1
     whole_headings: int = 1
+    upright: bool = True
+    alignments: int = 0
     judged_by: tuple[float, float, float] = (1.0, 10.0, 0.0)
     distances: Distances = "fast_marching"
     precision: Precision = "tf32"
@@ -134,6 +139,11 @@ class TrainingConfig:
         """How many eigenpairs of each surface are needed."""
         return max(self.map_eigenpairs, self.diffusion_eigenpairs, self.low_pass or 0)
 
+    @property
+    def tries_several(self) -> bool:
+        """Whether several maps of a pair are compared, for which distances must be known."""
+        return self.headings * self.whole_headings > 1 or not self.upright or self.alignments > 0
+
     def with_changes(self, **changes: Any) -> TrainingConfig:
         """The same with some choices changed; unknown names are refused with the nearest known one."""
         known = [field.name for field in fields(self)]
@@ -177,6 +187,7 @@ _NOT_NEGATIVE = (
     "tilt",
     "noise",
     "noise_limit",
+    "alignments",
     "seed",
 )
 

@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Literal, get_args
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from partwhole.matching.headings import best_heading, similarity
 from partwhole.matching.matcher import Matcher
-from partwhole.matching.soft_maps import ReadOut, hard_map
 from partwhole.matching.surfaces import Surface
 
 Combine = Literal["average", "choose"]
@@ -64,25 +62,6 @@ class Ensemble(Matcher):
     def features(self, surface: Surface) -> Float[Tensor, "m n f"]:
         """Features of the vertices by each network."""
         return torch.stack([matcher.features(surface) for matcher in self.matchers])
-
-    def vertex_map(
-        self,
-        part: Surface,
-        whole: Surface,
-        *,
-        read_out: ReadOut = "spectral",
-        features: tuple[list[Tensor], list[Tensor]] | None = None,
-    ) -> Int[Tensor, "p"]:
-        """See `Matcher.vertex_map`."""
-        of_part, of_whole = features or (self.part_features(part), self.whole_features(whole))
-        turns = [(one, other) for one in of_part for other in of_whole]
-        tried = [by for one, other in turns for by in self.compared(one, other)]
-        maps = [hard_map(*by) for by in tried]
-        number = 0
-        if len(maps) > 1:
-            sure = [similarity(found, *by, part) for found, by in zip(maps, tried, strict=True)]
-            number = best_heading(maps, part, whole, weights=self.config.judged_by, similarities=sure)
-        return self.read(maps[number], part, whole, read_out)
 
     def compared(
         self, of_part: Float[Tensor, "m p f"], of_whole: Float[Tensor, "m n f"]

@@ -7,8 +7,9 @@ judged by both.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float, Int
@@ -17,7 +18,6 @@ from torch.nn.functional import normalize
 
 from partwhole.matching.augmentation import turns
 from partwhole.matching.config import Axis
-from partwhole.matching.soft_maps import hard_map
 from partwhole.matching.surfaces import Surface
 
 # how much the logarithm of the distortion, the agreement of curvature and the similarity of features count; the second was
@@ -99,19 +99,64 @@ def best_heading(
     return int(torch.stack(scores).argmin())
 
 
-def best_map(
-    of_part: list[Float[Tensor, "p f"]],
-    of_whole: list[Float[Tensor, "n f"]],
-    part: Surface,
-    whole: Surface,
-    *,
-    weights: tuple[float, float, float] = JUDGED_BY,
-) -> tuple[int, int, Int[Tensor, "p"]]:
-    """The numbers of the best headings, of the part and of the whole, and their map, from the features at each heading."""
-    tried = [(k, j) for k in range(len(of_part)) for j in range(len(of_whole))]
-    maps = [hard_map(of_part[k], of_whole[j]) for k, j in tried]
-    if len(maps) == 1:
-        return 0, 0, maps[0]
-    sure = [similarity(found, of_part[k], of_whole[j], part) for found, (k, j) in zip(maps, tried, strict=True)]
-    number = best_heading(maps, part, whole, weights=weights, similarities=sure)
-    return *tried[number], maps[number]
+@dataclass(frozen=True, eq=False, repr=False)
+class View:
+    """One way to show part and whole to a network, and the map that comes of it.
+
+    Attributes
+    ----------
+    part, whole : surfaces, turned as they were shown
+    heading, whole_heading : numbers of the headings that it began with
+    nearest : the map by nearest features
+    score : see `score`; the lower the better
+    aligned : how often the part was turned onto the whole by its map and matched again
+    """
+
+    part: Surface
+    whole: Surface
+    heading: int
+    whole_heading: int
+    nearest: Int[Tensor, "p"]
+    score: float
+    aligned: int = 0
+
+
+def best_rotation(vertex_map: Int[Tensor, "p"], part: Surface, whole: Surface) -> Float[Tensor, "3 3"]:
+    """argmin over rotations R of Σ area |R (x − mean x) − (y − mean y)|², y the places of the part's vertices on the whole.
+
+    Examples
+    --------
+    >>> from partwhole.datasets import sphere
+    >>> from partwhole.matching import surface_of
+    >>> ball = surface_of(sphere(200).scaled(0.28), eigenpairs=5)
+    >>> best_rotation(torch.arange(200), turned(ball, 1.0, "y"), ball).allclose(turns(torch.tensor(-1.0), "y"), atol=1e-5)
+    True
+    """
+    share = (part.mass / part.mass.sum()).double()
+    x, y = part.points.double(), whole.points[vertex_map].double()
+    x, y = x - share @ x, y - share @ y
+    U, _, Vt = torch.linalg.svd((share[:, None] * x).T @ y)
+    # a mirror image is no rotation: the least stretched axis is turned back
+    flip = torch.ones(3, dtype=torch.float64, device=x.device)
+    flip[2] = torch.linalg.det(U @ Vt).sign()
+    return ((Vt.T * flip) @ U.T).to(part.points.dtype)
+
+
+def rotated(surface: Surface, R: Float[Tensor, "3 3"]) -> Surface:
+    """The surface in another position, as far as the network sees it."""
+    return replace(surface, points=surface.points @ R.T, normals=surface.normals @ R.T)
+
+
+def orientations(headings: int, axis: Axis, *, upright: bool = True) -> Float[Tensor, "r 3 3"]:
+    """Rotations about an axis, full circle in so many steps; or, for what may lie any way up, those of a cube onto itself.
+
+    Examples
+    --------
+    >>> orientations(4, "y").shape, orientations(1, "y", upright=False).shape
+    (torch.Size([4, 3, 3]), torch.Size([24, 3, 3]))
+    """
+    if upright:
+        return turns(2 * math.pi * torch.arange(headings) / headings, axis)
+    quarter = math.pi / 2 * torch.arange(4)
+    sides = torch.cat([turns(quarter, "x"), turns(quarter[1::2], "z")])
+    return (sides[:, None] @ turns(quarter, "y")).flatten(0, 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,14 +17,17 @@ from partwhole.datasets.pairs import Pair
 from partwhole.matching.box import model_path
 from partwhole.matching.checkpoints import read_tensors, write_tensors
 from partwhole.matching.config import TrainingConfig
-from partwhole.matching.headings import best_map, turned
+from partwhole.matching.headings import View, best_rotation, orientations, rotated, score, similarity
 from partwhole.matching.network import DiffusionNet
 from partwhole.matching.preparation import prepared
-from partwhole.matching.soft_maps import ReadOut, spectral_map
+from partwhole.matching.soft_maps import ReadOut, hard_map, spectral_map
 from partwhole.matching.surfaces import CHANNELS, Surface, surface_of
 from partwhole.matching.zooming import less_distorted
 from partwhole.mesh import Mesh
 from partwhole.store.cache import Cache
+
+# so many of the best views are worth to be aligned
+HOPEFUL = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,15 +113,24 @@ class Matcher:
 
     def part_features(self, part: Surface) -> list[Float[Tensor, "*models p f"]]:
         """Features of the vertices of a part, at each heading that is tried."""
-        return self._turned_features(part, self.config.headings)
+        return [self.features(seen) for seen in self._turned_parts(part)]
 
     def whole_features(self, whole: Surface) -> list[Float[Tensor, "*models n f"]]:
         """Features of the vertices of a whole, at each heading that is tried."""
-        return self._turned_features(whole, self.config.whole_headings)
+        return [self.features(seen) for seen in self._turned_wholes(whole)]
 
-    def _turned_features(self, surface: Surface, headings: int) -> list[Float[Tensor, "*models n f"]]:
-        step = 2 * math.pi / headings
-        return [self.features(turned(surface, k * step, self.config.vertical)) for k in range(headings)]
+    def _turned_parts(self, part: Surface) -> list[Surface]:
+        config = self.config
+        return _turned(part, orientations(config.headings, config.vertical, upright=config.upright))
+
+    def _turned_wholes(self, whole: Surface) -> list[Surface]:
+        return _turned(whole, orientations(self.config.whole_headings, self.config.vertical))
+
+    def compared(
+        self, of_part: Float[Tensor, "*models p f"], of_whole: Float[Tensor, "*models n f"]
+    ) -> list[tuple[Float[Tensor, "p _"], Float[Tensor, "n _"]]]:
+        """Features whose cosines make maps, one map each."""
+        return [(of_part, of_whole)]
 
     def vertex_map(
         self,
@@ -141,9 +152,51 @@ class Matcher:
         """
         if read_out not in get_args(ReadOut):
             raise ValueError(f"read_out must be one of {', '.join(map(repr, get_args(ReadOut)))}, got {read_out!r}")
+        return self.read(self.best_view(part, whole, features=features).nearest, part, whole, read_out)
+
+    def best_view(
+        self, part: Surface, whole: Surface, *, features: tuple[list[Tensor], list[Tensor]] | None = None
+    ) -> View:
+        """Part and whole as they are best shown to the network, of all headings that are tried, and their map.
+
+        If the choices ask for it, the part of the best views is then turned onto the whole by its map, and matched again.
+
+        Parameters
+        ----------
+        part, whole, features : see `vertex_map`
+        """
+        parts, wholes = self._turned_parts(part), self._turned_wholes(whole)
         of_part, of_whole = features or (self.part_features(part), self.whole_features(whole))
-        *_, nearest = best_map(of_part, of_whole, part, whole, weights=self.config.judged_by)
-        return self.read(nearest, part, whole, read_out)
+        views = [
+            view
+            for k, one in enumerate(of_part)
+            for j, other in enumerate(of_whole)
+            for view in self._views((parts[k], wholes[j]), (one, other), (k, j, 0))
+        ]
+        views.sort(key=lambda view: view.score)
+        best = views[0]
+        for view in views[:HOPEFUL] if self.config.alignments else ():
+            for step in range(self.config.alignments):
+                seen = rotated(view.part, best_rotation(view.nearest, view.part, view.whole))
+                k, j = view.heading, view.whole_heading
+                again = self._views((seen, view.whole), (self.features(seen), of_whole[j]), (k, j, step + 1))
+                view = min(again, key=lambda found: found.score)
+                best = min(best, view, key=lambda found: found.score)
+        return best
+
+    def _views(
+        self, seen: tuple[Surface, Surface], features: tuple[Tensor, Tensor], numbers: tuple[int, int, int]
+    ) -> list[View]:
+        """The map of part and whole as they are shown, with its score; of an ensemble that chooses, one of each network."""
+        views = []
+        for one, other in self.compared(*features):
+            nearest = hard_map(one, other)
+            value = 0.0
+            if self.needs_distances:
+                sure = similarity(nearest, one, other, seen[0])
+                value = float(score(nearest, *seen, weights=self.config.judged_by, similar=sure))
+            views.append(View(*seen, *numbers[:2], nearest, value, numbers[2]))
+        return views
 
     def read(
         self, nearest: Int[Tensor, "p"], part: Surface, whole: Surface, read_out: ReadOut = "spectral"
@@ -196,7 +249,12 @@ class Matcher:
     @property
     def needs_distances(self) -> bool:
         """Whether maps are judged by distances: then surfaces must have them."""
-        return self.config.headings * self.config.whole_headings > 1
+        return self.config.tries_several
+
+
+def _turned(surface: Surface, turns: Float[Tensor, "r 3 3"]) -> list[Surface]:
+    """The surface as it is, which is the first of all orientations, and in the other ones."""
+    return [surface, *(rotated(surface, R) for R in turns[1:].to(surface.points))]
 
 
 def new_network(config: TrainingConfig) -> DiffusionNet:

@@ -15,11 +15,11 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from partwhole.matching.headings import best_heading, best_map, turned
+from partwhole.matching.headings import View, best_heading
 from partwhole.matching.losses import Loss
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.network import DiffusionNet
-from partwhole.matching.soft_maps import ReadOut
+from partwhole.matching.soft_maps import ReadOut, hard_map
 from partwhole.matching.surfaces import Surface
 from partwhole.matching.training import adam, descend, loss_of, losses_of_pair, random_seed, reproducibly
 
@@ -33,15 +33,14 @@ class Refined:
     vertex_map : for each vertex of the part its vertex of the whole, read with the refined weights
     matcher : with the refined weights, for this pair only; the one that was given is as it was
     losses : of the pair as it is, without augmentation and dropout: at the start and after each step that was taken
-    heading, whole_heading : by which part and whole were turned about the vertical, in radians
+    view : part and whole as they were shown to the network
     model : which of several matchers it is, by number
     """
 
     vertex_map: Int[Tensor, "p"]
     matcher: Matcher
     losses: tuple[float, ...]
-    heading: float = 0.0
-    whole_heading: float = 0.0
+    view: View
     model: int = 0
 
     def __repr__(self) -> str:
@@ -120,9 +119,8 @@ def refine(
     _check(matchers, part, whole, steps, learning_rate, patience)
     found = []
     for number, start in enumerate(matchers):
-        heading, whole_heading = chosen_headings(start, part, whole)
-        seen = turned(part, heading, start.config.vertical) if heading else part
-        seen_whole = turned(whole, whole_heading, start.config.vertical) if whole_heading else whole
+        view = start.best_view(part, whole)
+        seen, seen_whole = view.part, view.whole
         rate = start.config.final_learning_rate if learning_rate is None else learning_rate
         config = start.config.with_changes(learning_rate=rate)
         with reproducibly(config, start.device.type), torch.enable_grad():
@@ -138,21 +136,9 @@ def refine(
                 seed=seed,
             )
         refined = Matcher(adapted, start.config, {**start.card, "refined": _lowest(losses)})
-        features = [refined.features(seen)], [refined.features(seen_whole)]
-        vertex_map = refined.vertex_map(part, whole, read_out=read_out, features=features)
-        found.append(Refined(vertex_map, refined, tuple(losses), heading, whole_heading, number))
+        vertex_map = refined.read(hard_map(refined.features(seen), refined.features(seen_whole)), part, whole, read_out)
+        found.append(Refined(vertex_map, refined, tuple(losses), view, number))
     return found[best_heading([one.vertex_map for one in found], part, whole)] if len(found) > 1 else found[0]
-
-
-def chosen_headings(matcher: Matcher, part: Surface, whole: Surface) -> tuple[float, float]:
-    """The headings at which a matcher takes part and whole, in radians."""
-    config = matcher.config
-    if config.headings * config.whole_headings == 1:
-        return 0.0, 0.0
-    of_part, of_whole, _ = best_map(
-        matcher.part_features(part), matcher.whole_features(whole), part, whole, weights=config.judged_by
-    )
-    return 2 * math.pi * of_part / config.headings, 2 * math.pi * of_whole / config.whole_headings
 
 
 def _adapted(

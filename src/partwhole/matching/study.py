@@ -40,6 +40,7 @@ _NOT_OF_SURFACES = (
     *("distortion_weight", "orthogonality_weight", "iterations", "evaluate_every", "seed"),
     *("learning_rate", "final_learning_rate", "cosine_epochs", "gradient_norm"),
     *("rotation", "vertical", "tilt", "noise", "noise_limit", "scaling", "headings", "whole_headings", "judged_by"),
+    *("upright", "alignments"),
 )
 
 
