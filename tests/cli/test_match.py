@@ -137,6 +137,30 @@ def test_large_pictures_show_fewer_vertices(
     assert (tmp_path / "out/map.png").exists()
 
 
+def test_the_same_question_is_answered_from_the_cache(
+    own_set: Path,
+    runs: list[Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("PARTWHOLE_CACHE", str(tmp_path / "cache"))
+    words = ("match", own_set / "parts/part0.ply", own_set / "wholes/ball.ply", "-m", runs[0])
+    said = []
+    for name, extra in (("a", ()), ("b", ()), ("c", ("--no-cache",)), ("d", ("--headings", 2))):
+        assert run(*words, "-o", tmp_path / name, *extra) == 0
+        out, err = capsys.readouterr()
+        said.append("from the cache" in out and "the map is from the cache" in err)
+    assert said == [False, True, False, False]
+    for file in FILES - {"summary.json", "summary.md"} | {"map.png", "confidence.png"}:
+        held = [(tmp_path / name / file).read_bytes() for name in "abc"]
+        assert held[0] == held[1] == held[2]
+    first, again, anew = (json.loads((tmp_path / name / "summary.json").read_text()) for name in "abc")
+    assert (first["from_cache"], again["from_cache"], anew["from_cache"]) == (False, True, False)
+    for name in set(first) - {"from_cache", "seconds", "files"}:
+        assert first[name] == again[name] == anew[name]
+
+
 # --- lists of pairs
 
 

@@ -11,7 +11,8 @@ import torch
 from partwhole.datasets import Cut, cut_plane
 from partwhole.matching import Matcher, TrainingConfig
 from partwhole.matching import positions as module
-from partwhole.matching.findings import Fit, fit_of, warnings_about
+from partwhole.matching.findings import fit_of, warnings_about
+from partwhole.matching.matched import Fit
 from partwhole.matching.matcher import new_network
 from partwhole.matching.positions import axes_up, best_position
 from partwhole.matching.shown import Shown, shown

@@ -114,7 +114,7 @@ def test_from_files_by_name_with_a_cache(
         progress=lambda what, done, total: steps.append(f"{what} {done}/{total}"),
     )
     assert np.array_equal(again.vertex_map, found.vertex_map)
-    assert steps[:2] == ["reading 0/6", "decimation 1/6"]
+    assert steps[:2] == ["reading 0/6", "reading 1/6"]
     assert steps[-1] == "every vertex 6/6"
     assert any((tmp_path / "cache").iterdir())
     with pytest.raises(ValueError, match="there is no model 'nobody' in the box"):

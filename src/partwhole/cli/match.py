@@ -16,16 +16,19 @@ from partwhole.cli.learning import CacheOption, Device, DeviceOption, Stages, ch
 from partwhole.cli.match_folder import lines_of, summary_of, write_map, write_pictures, write_summary
 from partwhole.cli.match_list import Entry, match_list, read_list, said_of
 from partwhole.cli.memory import told_plainly
-from partwhole.cli.models import named_model
+from partwhole.cli.models import model_file, named_model
 from partwhole.cli.options import JsonOption, OutputOption, QuietOption
 from partwhole.cli.voice import Voice, output_folder
+from partwhole.matching.answers import content_of, keep_answer, kept_answer, question
 from partwhole.matching.box import model_path
+from partwhole.matching.inputs import Given, given_of, made_ready
+from partwhole.matching.recall import Recall
 from partwhole.store.cache import Cache
 from partwhole.store.cores import available_cores
 
 if TYPE_CHECKING:
+    from partwhole.matching.matched import MatchedScan
     from partwhole.matching.matcher import Matcher
-    from partwhole.matching.scans import MatchedScan
 
 _FILES = "an OFF, OBJ, PLY, STL or GLB file"
 
@@ -137,19 +140,21 @@ class _Work:
     ) -> None:
         self.choices, self.device, self.cache, self.voice, self.page = choices, device, cache, voice, page
         self._matcher: Matcher | None = None
+        self._recall = Recall()
+        self._weights = "" if cache is None else content_of(model_file(choices["model"]))
 
     def __call__(self, entry: Entry, place: Path) -> dict[str, Any]:
         """Match a pair into a folder, and give its summary."""
         start = time.perf_counter()
         with told_plainly(), stages(self.voice) as report:
-            found = self._matched(entry, report)
+            found = self._found(entry, report)
         folder = output_folder(place)
         # an older summary must not stand beside a newer map
         (folder / "summary.json").unlink(missing_ok=True)
         files = write_map(folder, found)
         seconds = {"in all, to the written map": time.perf_counter() - start}
         if self.choices["pictures"]:
-            files |= write_pictures(folder, found)
+            files |= write_pictures(folder, found, self.cache)
         summary: dict[str, Any] = {
             "part": str(entry.part),
             "whole": str(entry.whole),
@@ -165,12 +170,24 @@ class _Work:
             _write_page(folder)
         return summary
 
-    def _matched(self, entry: Entry, report: Stages) -> MatchedScan:
-        from partwhole.matching.inputs import inputs_of
+    def _found(self, entry: Entry, report: Stages) -> MatchedScan:
+        """The map: from the cache, if the same was asked before."""
+        given = given_of(_existing(entry.part), _existing(entry.whole), repair=self.choices["repair"], progress=report)
+        if self.cache is None:
+            return self._matched(given, report)
+        # what is drawn, and how files were read, is no part of the question
+        choices = {name: value for name, value in self.choices.items() if name not in ("pictures", "repair")}
+        asked = question(given, self._weights, {**choices, "device": self.device})
+        found = kept_answer(self.cache, asked, given)
+        if found is None:
+            found = self._matched(given, report)
+            keep_answer(self.cache, asked, found, given)
+        return found
 
-        chosen = {name: self.choices[name] for name in ("units", "repair", "max_vertices")}
+    def _matched(self, given: Given, report: Stages) -> MatchedScan:
+        chosen = {name: self.choices[name] for name in ("units", "max_vertices")}
         with _torch_meanwhile():
-            inputs = inputs_of(_existing(entry.part), _existing(entry.whole), **chosen, progress=report)
+            inputs = made_ready(given, **chosen, recall=self._recall, progress=report)
             if self.device == "cpu":
                 # what nearly every network asks for; another one computes its own
                 inputs.distances("fast_marching")
@@ -248,6 +265,8 @@ def _many(entries: list[Entry], folder: Path, choices: dict[str, Any], work: _Wo
 def _tell(voice: Voice, summary: dict[str, Any]) -> None:
     for text in summary["notes"]:
         voice.note(text)
+    if summary["from_cache"]:
+        voice.note("the map is from the cache: the same was asked before (--no-cache matches anew)")
     voice.table(lines_of(summary), head=("", f"{Path(summary['part']).name} → {Path(summary['whole']).name}"))
     for text in summary["warnings"]:
         voice.say(f"warning: {text}")

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from partwhole.cli.voice import to_json, write_arrays, write_text
+from partwhole.matching.answers import code_version, version_of
 from partwhole.matching.units import percent as share
+from partwhole.store.atomic import atomic_write
 
 if TYPE_CHECKING:
-    from partwhole.matching.scans import AsMatched, MatchedScan
+    from partwhole.matching.matched import AsMatched, MatchedScan
+    from partwhole.store.cache import Cache
 
 MAP, SUMMARY = "map.npz", "summary.json"
 # a picture of more vertices than this shows no more
@@ -51,19 +54,47 @@ def write_map(folder: Path, found: MatchedScan) -> dict[str, Path]:
     return files
 
 
-def write_pictures(folder: Path, found: MatchedScan) -> dict[str, Path]:
-    """map.png, part and whole in the same colours, and confidence.png."""
-    from partwhole.viewer.map_figures import confidence_figure, map_figure
-
+def write_pictures(folder: Path, found: MatchedScan, cache: Cache | None = None) -> dict[str, Path]:
+    """map.png, part and whole in the same colours, and confidence.png; drawn once, if there is a cache to keep them."""
     files = {name: folder / name for name in ("map.png", "confidence.png")}
     shown: MatchedScan | AsMatched = found
     matched: Any = found.matched
     if max(found.part.n_vertices, found.whole.n_vertices) > _DRAWN:
         shown, matched = found.as_matched, None
     up: Any = found.up if not any(axis.startswith("-") for axis in found.up) else None
+    key = None if cache is None else _pictured(shown, matched, up)
+    held = None if cache is None or key is None else cache.get(key)
+    if held is None:
+        _draw(files, shown, matched, up)
+        if cache is not None and key is not None:
+            cache.put(key, {path.stem: np.frombuffer(path.read_bytes(), np.uint8) for path in files.values()})
+        return files
+    for path in files.values():
+        with atomic_write(path) as file:
+            file.write(held[path.stem].tobytes())
+    return files
+
+
+def _draw(files: dict[str, Path], shown: MatchedScan | AsMatched, matched: Any, up: Any) -> None:
+    from partwhole.viewer.map_figures import confidence_figure, map_figure
+
     map_figure(shown.part, shown.whole, shown.vertex_map, matched=matched, up=up, path=files["map.png"])
     confidence_figure(shown.part, shown.confidence, up=up[0] if up else None, path=files["confidence.png"])
-    return files
+
+
+def _pictured(shown: MatchedScan | AsMatched, matched: Any, up: Any) -> dict[str, Any]:
+    """Everything that the pictures depend on."""
+    return {
+        "what": "pictures of a map",
+        "code": code_version("cli", "viewer", "mesh"),
+        "libraries": [version_of(name) for name in ("matplotlib", "pillow", "numpy", "numba")],
+        "part": shown.part.content_hash,
+        "whole": shown.whole.content_hash,
+        "map": shown.vertex_map,
+        "confidence": shown.confidence,
+        "matched": matched,
+        "up": up,
+    }
 
 
 def write_summary(folder: Path, summary: dict[str, Any]) -> None:
@@ -119,6 +150,7 @@ def summary_of(found: MatchedScan) -> dict[str, Any]:
         },
         "warnings": list(found.warnings),
         "notes": list(found.notes),
+        "from_cache": found.from_cache,
         "seconds": found.seconds,
     }
 
@@ -145,6 +177,8 @@ def lines_of(summary: dict[str, Any]) -> list[tuple[str, str]]:
         rows.append(
             ("refinement", f"{steps['steps']} steps, loss {steps['loss_before']:.4g} → {steps['loss_after']:.4g}")
         )
+    if summary["from_cache"]:
+        rows.append(("found", "before; from the cache"))
     rows.append(("seconds", ", ".join(f"{name} {seconds:.1f}" for name, seconds in summary["seconds"].items())))
     return rows
 

@@ -36,11 +36,15 @@ def named_model(text: str, device: Device) -> Matcher:
 
 def model_file(given: str | Path) -> Path:
     """The file of weights that a name in the box, a file or the folder of a run stands for."""
-    from partwhole.matching.box import model_path
-    from partwhole.matching.run_folder import MODEL, STATE
+    from partwhole.matching.box import box, model_path
 
     # a plain word that is no file here is a name
     path = model_path(str(given))
+    if path.parent == box():
+        # no run, and nothing that torch would have to be imported for
+        return path
+    from partwhole.matching.run_folder import MODEL, STATE
+
     if path.is_dir():
         if (path / MODEL).is_file():
             return path / MODEL

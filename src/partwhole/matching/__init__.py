@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from partwhole.matching.ensemble import Ensemble
     from partwhole.matching.examination import Examination, evaluate
     from partwhole.matching.losses import CorrespondenceLoss, Loss, OrthogonalityLoss, WormholeLoss, distortion
+    from partwhole.matching.matched import MatchedScan
     from partwhole.matching.matcher import Match, Matcher
     from partwhole.matching.network import DiffusionNet, Operators
     from partwhole.matching.preparation import Stock, prepared
     from partwhole.matching.refinement import Refined, refine
-    from partwhole.matching.scans import MatchedScan, match
+    from partwhole.matching.scans import match
     from partwhole.matching.soft_maps import hard_map, soft_map, spectral_map
     from partwhole.matching.surfaces import Surface, pair_weights, surface_of
     from partwhole.matching.training import TrainingRun, train
@@ -66,11 +67,12 @@ _HOMES = {
     "ensemble": ("Ensemble",),
     "examination": ("Examination", "evaluate"),
     "losses": ("CorrespondenceLoss", "Loss", "OrthogonalityLoss", "WormholeLoss", "distortion"),
+    "matched": ("MatchedScan",),
     "matcher": ("Match", "Matcher"),
     "network": ("DiffusionNet", "Operators"),
     "preparation": ("Stock", "prepared"),
     "refinement": ("Refined", "refine"),
-    "scans": ("MatchedScan", "match"),
+    "scans": ("match",),
     "soft_maps": ("hard_map", "soft_map", "spectral_map"),
     "surfaces": ("Surface", "pair_weights", "surface_of"),
     "training": ("TrainingRun", "train"),

@@ -28,8 +28,6 @@ _ROWS = 512
 
 # the place is counted as right if it is nearer to the truth than this, in √area of the whole
 RIGHT = 0.05
-# a vertex is called doubtful below
-DOUBTFUL = 0.5
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Int
@@ -11,56 +10,10 @@ from torch import Tensor
 
 from partwhole.matching.doubts import reversed_share
 from partwhole.matching.headings import curvature_agreement
+from partwhole.matching.matched import Fit
 from partwhole.matching.positions import STRETCHED, Position
 from partwhole.matching.trials import best_stretch, rival
 from partwhole.matching.units import percent
-
-# a map that is another one and whose score is so little worse is as likely; fixed on training pairs
-_AS_GOOD = 0.3
-_MIRRORED = 0.5
-# below so much agreement of curvature, or above so much distortion (√area), few maps are right
-_POOR_AGREEMENT, _POOR_DISTORTION = 0.5, 0.12
-
-
-@dataclass(frozen=True)
-class Fit:
-    """How well a map fits, without the truth.
-
-    Attributes
-    ----------
-    guaranteed : share of the pairs of the part whose distances are guaranteed
-    criterion : by which they are
-    distortion : mean |D_whole − D_part| over guaranteed pairs, in √area of the whole
-    stretch : by how much distances on the whole are longer than on the part, over guaranteed pairs
-    curvature : correlation of the mean curvature of part and whole, through the map; 1 is best
-    reversed : share of the area whose orientation comes out reversed; above ½ it is a mirror image
-    rival_angle : the turn, in degrees, of the best map that is another one; None if all trials agree
-    rival_margin : by how much its score is worse; None likewise
-    """
-
-    guaranteed: float
-    criterion: str
-    distortion: float
-    stretch: float
-    curvature: float
-    reversed: float
-    rival_angle: float | None
-    rival_margin: float | None
-
-    @property
-    def mirrored(self) -> bool:
-        """Whether the map is probably a mirror image."""
-        return self.reversed > _MIRRORED
-
-    @property
-    def perhaps_turned(self) -> bool:
-        """Whether the part turned about the vertical fits about as well elsewhere."""
-        return self.rival_margin is not None and self.rival_margin < _AS_GOOD
-
-    @property
-    def poor(self) -> bool:
-        """Whether the map fits so badly that the part may not belong to this whole."""
-        return self.curvature < _POOR_AGREEMENT or self.distortion > _POOR_DISTORTION
 
 
 def fit_of(vertex_map: Int[Tensor, "p"], position: Position) -> Fit:

@@ -6,7 +6,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +17,7 @@ from partwhole.geodesics import geodesic_distances
 from partwhole.geodesics.distances import Method
 from partwhole.matching.clouds import WEAKER, read_cloud, surface_of_points
 from partwhole.matching.readying import Readied, readied
+from partwhole.matching.recall import Recall
 from partwhole.matching.units import Scaling, scaling_of
 from partwhole.mesh import Mesh, read_mesh
 from partwhole.mesh.formats.common import MeshWarning
@@ -36,6 +37,23 @@ _STEPS = ("reading", "decimation", "operators", "matching", "refinement", "every
 
 
 @dataclass(frozen=True, eq=False)
+class Given:
+    """Two surfaces as they were read.
+
+    Attributes
+    ----------
+    part, whole : the surfaces
+    notes : how they came out of their files
+    seconds : that reading took
+    """
+
+    part: Mesh
+    whole: Mesh
+    notes: tuple[str, ...]
+    seconds: dict[str, float]
+
+
+@dataclass(frozen=True, eq=False)
 class Inputs:
     """Two surfaces, ready to be matched.
 
@@ -45,6 +63,8 @@ class Inputs:
     scaling : from lengths of the part to those of the whole
     notes : how they came out of their files
     seconds : that each step took
+    whole_name : by which `recall` knows the whole as it is matched
+    recall : what is known of it from parts before
     """
 
     part: Readied
@@ -52,17 +72,17 @@ class Inputs:
     scaling: Scaling
     notes: tuple[str, ...]
     seconds: dict[str, float]
-    _known: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, repr=False)
+    whole_name: str
+    recall: Recall
+    _known: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def distances(self, method: Method) -> tuple[Float[np.ndarray, "p p"], Float[np.ndarray, "n n"]]:
         """Geodesic distances on both, in the units of `placed`; computed once."""
+        meshes = placed(self.part.mesh, self.whole.mesh, self.scaling.middle)
         if method not in self._known:
-            meshes = placed(self.part.mesh, self.whole.mesh, self.scaling.middle)
-            on_part, on_whole = (
-                np.asarray(geodesic_distances(mesh, method=method, dtype=np.float32)) for mesh in meshes
-            )
-            self._known[method] = on_part, on_whole
-        return self._known[method]
+            self._known[method] = _distances(meshes[0], method)
+        on_whole = self.recall.of(self.whole_name, ("distances", method), lambda: _distances(meshes[1], method))
+        return self._known[method], on_whole
 
 
 def inputs_of(
@@ -75,23 +95,63 @@ def inputs_of(
     progress: Progress | None = None,
 ) -> Inputs:
     """Read two surfaces and make them ready; parameters are those of `partwhole.matching.match`."""
+    given = given_of(part, whole, repair=repair, progress=progress)
+    return made_ready(given, units=units, max_vertices=max_vertices, progress=progress)
+
+
+def given_of(
+    part: Mesh | str | os.PathLike[str],
+    whole: Mesh | str | os.PathLike[str],
+    *,
+    repair: bool | None = None,
+    progress: Progress | None = None,
+) -> Given:
+    """Read two surfaces; parameters are those of `partwhole.matching.match`."""
     clock = Clock(progress)
     clock.begin("reading")
-    (given_part, part_notes), (given_whole, whole_notes) = _read(part, "part", repair), _read(whole, "whole", repair)
+    (of_part, part_notes), (of_whole, whole_notes) = _read(part, "part", repair), _read(whole, "whole", repair)
+    return Given(of_part, of_whole, (*part_notes, *whole_notes), clock.end())
+
+
+def made_ready(
+    given: Given,
+    *,
+    units: str | float = "auto",
+    max_vertices: int = MOST_VERTICES,
+    recall: Recall | None = None,
+    progress: Progress | None = None,
+) -> Inputs:
+    """Surfaces in common units, with as many vertices as are matched.
+
+    Parameters
+    ----------
+    given : the surfaces
+    units, max_vertices, progress : as in `partwhole.matching.match`
+    recall : what is known of the whole from parts before
+    """
+    recall = recall or Recall()
+    clock = Clock(progress, given.seconds)
     clock.begin("decimation")
-    for mesh in (given_part, given_whole):
+    for mesh in (given.part, given.whole):
         if mesh.area == 0:
             raise ValueError(f"{mesh.name}: all its faces have area 0; a surface is needed")
-    scaling = scaling_of(units, given_part.area, given_whole.area)
-    share = _checked_share(given_part, given_whole, scaling)
-    of_whole = readied(given_whole, "whole", most_vertices=max_vertices)
+    scaling = scaling_of(units, given.part.area, given.whole.area)
+    share = _checked_share(given.part, given.whole, scaling)
+    name = f"{given.whole.content_hash}, at most {max_vertices} vertices"
+    known = recall.of(name, "readied", lambda: readied(given.whole, "whole", most_vertices=max_vertices))
+    # the same surface may have come from another file
+    of_whole = known if known.given is given.whole else replace(known, given=given.whole)
     # of a whole of which a piece was left out, the piece that is left has all the vertices
-    to_area = min(of_whole.mesh.n_vertices, max_vertices) * given_whole.area / of_whole.mesh.area
+    to_area = min(of_whole.mesh.n_vertices, max_vertices) * given.whole.area / of_whole.mesh.area
     if scaling.others and scaling.middle != 1:
         # in case the units are others than was assumed
         share = max(share, _LEAST_SHARE)
-    of_part = readied(given_part, "part", most_vertices=max(int(to_area * min(share, 1.0)), _FEWEST))
-    return Inputs(of_part, of_whole, scaling, (*part_notes, *whole_notes), clock.end())
+    of_part = readied(given.part, "part", most_vertices=max(int(to_area * min(share, 1.0)), _FEWEST))
+    return Inputs(of_part, of_whole, scaling, given.notes, clock.end(), name, recall)
+
+
+def _distances(mesh: Mesh, method: Method) -> Float[np.ndarray, "n n"]:
+    return np.asarray(geodesic_distances(mesh, method=method, dtype=np.float32))
 
 
 def placed(part: Mesh, whole: Mesh, factor: float) -> tuple[Mesh, Mesh]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from partwhole.matching.features import WholeFeatures
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.shown import Shown
 from partwhole.matching.trials import UPS, Trial, best, best_stretch, resized, rotated, rotation_upwards, trials_at
@@ -77,6 +78,7 @@ def best_position(
     others: Sequence[float] = (),
     up: str | None = None,
     headings: int = 1,
+    whole_features: WholeFeatures | None = None,
 ) -> Position:
     """The position whose map fits best, of all that are in question.
 
@@ -88,32 +90,37 @@ def best_position(
     others : the same, to be tried if distances do not agree with what is in `factors`
     up : see `axes_up`
     headings : at so many the part is tried
+    whole_features : gives those of the whole if they are known
     """
+
+    def at(factor: float, up: tuple[str, str], headings: int) -> Position:
+        return _at(matcher, given, factor, up, headings, whole_features)
+
     of_part, of_whole = axes_up(up, matcher.config.vertical)
     if len(of_part) * len(of_whole) > 1:
         middle = factors[len(factors) // 2]
-        tried = [_at(matcher, given, middle, (one, other), _FEW) for one in of_part for other in of_whole]
+        tried = [at(middle, (one, other), _FEW) for one in of_part for other in of_whole]
         axes = _fittest(tried).up
     else:
         axes = of_part[0], of_whole[0]
     if len(factors) == 1:
-        first = _at(matcher, given, factors[0], axes, headings)
+        first = at(factors[0], axes, headings)
         if not others or 1 / STRETCHED < _stretch(first) < STRETCHED:
             return first
-        found = _fittest([_at(matcher, given, factor, axes, min(_FEW, headings)) for factor in others])
+        found = _fittest([at(factor, axes, min(_FEW, headings)) for factor in others])
         if found.chosen.score > first.chosen.score - _CLEARLY:
             return first
     else:
-        found = _fittest([_at(matcher, given, factor, axes, min(_FEW, headings)) for factor in factors])
-    return _polished(matcher, given, found, headings)
+        found = _fittest([at(factor, axes, min(_FEW, headings)) for factor in factors])
+    return _polished(found, lambda factor, up: at(factor, up, headings))
 
 
-def _polished(matcher: Matcher, given: Shown, guessed: Position, headings: int) -> Position:
+def _polished(guessed: Position, at: Callable[[float, tuple[str, str]], Position]) -> Position:
     """The position at the size that the distances of the map ask for, if that fits better."""
     stretch = _stretch(guessed)
     correction = float(np.clip(stretch, 1 / _CORRECTION, _CORRECTION)) if math.isfinite(stretch) else 1.0
     sizes = (guessed.factor, guessed.factor * correction)
-    return _fittest([_at(matcher, given, factor, guessed.up, headings) for factor in sizes])
+    return _fittest([at(factor, guessed.up) for factor in sizes])
 
 
 def _stretch(position: Position) -> float:
@@ -124,11 +131,19 @@ def _fittest(positions: Sequence[Position]) -> Position:
     return min(positions, key=lambda position: position.chosen.score)
 
 
-def _at(matcher: Matcher, given: Shown, factor: float, up: tuple[str, str], headings: int) -> Position:
+def _at(
+    matcher: Matcher,
+    given: Shown,
+    factor: float,
+    up: tuple[str, str],
+    headings: int,
+    whole_features: WholeFeatures | None,
+) -> Position:
     vertical = matcher.config.vertical
     part = rotated(resized(given.part, factor), rotation_upwards(up[0], vertical))
     whole = rotated(given.whole, rotation_upwards(up[1], vertical))
-    trials = trials_at(matcher, part, whole, headings)
+    of_whole = whole_features(whole, up[1], headings) if whole_features else None
+    trials = trials_at(matcher, part, whole, headings, of_whole=of_whole)
     meshes = (given.meshes[0].scaled(factor), given.meshes[1]) if factor != 1 else given.meshes
     there = replace(given, part=part, whole=whole, meshes=meshes)
     return Position(there, factor, up, tuple(trials), best(trials))

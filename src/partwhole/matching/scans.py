@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Int
 from torch import Tensor
 
 from partwhole.matching import refinement
-from partwhole.matching.confidence import DOUBTFUL, confidence_of, signs_of
-from partwhole.matching.doubts import DoubtfulRegion, doubtful_regions
+from partwhole.matching.answers import content_of, keep_answer, kept_answer, question
+from partwhole.matching.box import model_path
+from partwhole.matching.confidence import confidence_of, signs_of
+from partwhole.matching.doubts import doubtful_regions
 from partwhole.matching.ensemble import Ensemble
-from partwhole.matching.findings import Fit, fit_of, warnings_about
+from partwhole.matching.features import WholeFeatures, weights_of
+from partwhole.matching.findings import fit_of, warnings_about
 from partwhole.matching.headings import turned
-from partwhole.matching.inputs import MOST_VERTICES, Clock, Inputs, Progress, inputs_of
+from partwhole.matching.inputs import MOST_VERTICES, Clock, Inputs, Progress, given_of, made_ready
 from partwhole.matching.lifting import Lift
+from partwhole.matching.matched import DOUBTFUL, AsMatched, MatchedScan
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.positions import Position, axes_up, best_position
 from partwhole.matching.readying import Readied
@@ -30,99 +33,6 @@ from partwhole.mesh.formats.common import counted
 from partwhole.store.cache import Cache
 
 _FEW = 100
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class AsMatched:
-    """A map between two surfaces as they were matched: decimated, in pieces worth matching, faces outwards.
-
-    Attributes
-    ----------
-    part, whole : in the units that they were given in
-    vertex_map, confidence : as in `MatchedScan`, for these surfaces
-    """
-
-    part: Mesh
-    whole: Mesh
-    vertex_map: Int[np.ndarray, "m"]
-    confidence: Float[np.ndarray, "m"]
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """Vertices of part and whole."""
-        return self.part.n_vertices, self.whole.n_vertices
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class MatchedScan:
-    """The map of every vertex of a part, and what is known about it.
-
-    Attributes
-    ----------
-    part, whole : as they were given, or read; vertices are numbered as there
-    vertex_map : for each vertex of the part its vertex of the whole
-    confidence : for each vertex of the part how probable it is that its place is right, from 0 to 1
-    matched : False for vertices without faces or on pieces left out: they have the place of the nearest one, and confidence 0
-    functional_map : takes functions on the whole to functions on the part, in eigenfunctions of the surfaces as they were
-        matched
-    vertex_map_before : before refinement; None if nothing was refined
-    losses : of refinement, at the start and after each step
-    fit : how well the map fits
-    regions : connected pieces that are doubtful, largest first
-    scaling : units that were given or assumed
-    factor : from lengths of the part to those of the whole
-    up : the axis taken for the vertical one, of the part and of the whole
-    heading : by which the part was turned about it, in degrees
-    as_matched : the surfaces as they were matched, and the map between them
-    read_out : how the map was read
-    model : what the network is called
-    notes : what was done and assumed on the way
-    warnings : what to know before using the map
-    seconds : that each step took
-    """
-
-    part: Mesh
-    whole: Mesh
-    vertex_map: Int[np.ndarray, "p"]
-    confidence: Float[np.ndarray, "p"]
-    matched: Bool[np.ndarray, "p"]
-    functional_map: Float[np.ndarray, "k k"]
-    vertex_map_before: Int[np.ndarray, "p"] | None
-    losses: tuple[float, ...]
-    fit: Fit
-    regions: tuple[DoubtfulRegion, ...]
-    scaling: Scaling
-    factor: float
-    up: tuple[str, str]
-    heading: float
-    as_matched: AsMatched
-    read_out: ReadOut
-    model: str
-    notes: tuple[str, ...]
-    warnings: tuple[str, ...]
-    seconds: dict[str, float]
-
-    def __repr__(self) -> str:
-        doubt = f"{100 * self.doubtful_share:.0f} % doubtful"
-        return f"MatchedScan({self.part.name!r} → {self.whole.name!r}: {len(self.vertex_map)} vertices, {doubt})"
-
-    @property
-    def doubtful(self) -> Bool[np.ndarray, "p"]:
-        """Vertices whose place is more probably wrong than right."""
-        return self.confidence < DOUBTFUL
-
-    @property
-    def doubtful_share(self) -> float:
-        """Of the part's area."""
-        return float(self.part.vertex_areas[self.doubtful].sum() / self.part.area)
-
-    def transfer(self, values: Shaped[np.ndarray, "n *rest"]) -> Shaped[np.ndarray, "p *rest"]:
-        """What is known at the vertices of the whole, at those of the part: labels, colours, coordinates."""
-        if len(values) != self.whole.n_vertices:
-            raise ValueError(
-                f"values has shape {np.shape(values)}; give one row for each of the whole's {self.whole.n_vertices} vertices"
-            )
-        return values[self.vertex_map]
 
 
 def match(
@@ -158,7 +68,8 @@ def match(
     repair : True repairs both, False neither; None repairs a file that can't be read otherwise
     max_vertices : of the whole as it is matched; the part gets as many as its area is worth
     device : "cpu" or "cuda"
-    cache : where eigenfunctions are kept; None: nowhere
+    cache : where eigenfunctions, features of the whole and answers are kept; None: nowhere. The same question, asked again,
+        is answered from there
     progress : called with (what is done, steps done, steps in all)
     """
     if max_vertices < _FEW:
@@ -167,8 +78,19 @@ def match(
     _check(**knobs)
     matcher = model if isinstance(model, Matcher) else Matcher.load(model, device=device)
     axes_up(up, matcher.config.vertical)
-    inputs = inputs_of(part, whole, units=units, repair=repair, max_vertices=max_vertices, progress=progress)
-    return match_inputs(inputs, matcher, **knobs, cache=cache, progress=progress)
+    given = given_of(part, whole, repair=repair, progress=progress)
+    sizes: dict[str, Any] = {"units": units, "max_vertices": max_vertices}
+    if cache is not None:
+        weights = weights_of(model) if isinstance(model, Matcher) else content_of(model_path(model))
+        asked = question(given, weights, {**knobs, **sizes, "device": matcher.device.type})
+        before = kept_answer(cache, asked, given)
+        if before is not None:
+            return before
+    inputs = made_ready(given, **sizes, progress=progress)
+    found = match_inputs(inputs, matcher, **knobs, cache=cache, progress=progress)
+    if cache is not None:
+        keep_answer(cache, asked, found, given)
+    return found
 
 
 def match_inputs(
@@ -189,7 +111,15 @@ def match_inputs(
     clock = Clock(progress, inputs.seconds)
     clock.begin("operators")
     distances = inputs.distances(matcher.config.distances) if matcher.device.type == "cpu" else None
-    given = shown(of_part.mesh, of_whole.mesh, scaling.middle, matcher, cache=cache, distances=distances)
+    given = shown(
+        of_part.mesh,
+        of_whole.mesh,
+        scaling.middle,
+        matcher,
+        cache=cache,
+        distances=distances,
+        known=lambda compute: inputs.recall.of(inputs.whole_name, ("surface", matcher), compute),
+    )
     clock.begin("matching")
     position = best_position(
         matcher,
@@ -198,6 +128,7 @@ def match_inputs(
         others=[factor / scaling.middle for factor in scaling.others],
         up=up,
         headings=matcher.config.headings if headings is None else headings,
+        whole_features=WholeFeatures(matcher, inputs.whole_name, inputs.recall, cache),
     )
     found = matcher.read(position.chosen.nearest, position.shown.part, position.shown.whole, read_out)
     before, losses = found, tuple[float, ...]()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -63,6 +64,7 @@ def shown(
     *,
     cache: Cache | None = None,
     distances: tuple[Float[np.ndarray, "p p"], Float[np.ndarray, "n n"]] | None = None,
+    known: Callable[[Callable[[], Surface]], Surface] | None = None,
 ) -> Shown:
     """Operators, distances and weights of two surfaces, in units in which the whole has area 1.
 
@@ -73,19 +75,21 @@ def shown(
     matcher : for which they are shown
     cache : where eigenpairs are kept
     distances : on both, as `placed` has them, if they are known
+    known : gives the operators of the whole if they are known, or else what the function gives that computes them
     """
     piece, unit = placed(part, whole, factor)
     device, config = matcher.device.type, matcher.config
     criterion, notes = _criterion(config.criterion, piece, unit)
-    surfaces = [matcher.surface(mesh, cache=cache) for mesh in (piece, unit)]
+    of_part = matcher.surface(piece, cache=cache)
+    of_whole = known(lambda: matcher.surface(unit, cache=cache)) if known else matcher.surface(unit, cache=cache)
     if distances is None:
         on_part, on_whole = (distances_of(mesh, method=config.distances, device=device) for mesh in (piece, unit))
     else:
         on_part, on_whole = (torch.from_numpy(known).to(device) for known in distances)
-    weights = pair_weights(piece, on_part, surfaces[0].mass, criterion=criterion, mask=config.mask)
+    weights = pair_weights(piece, on_part, of_part.mass, criterion=criterion, mask=config.mask)
     # weights are 0 at infinite distances, but 0 · inf is not
-    with_loss = surfaces[0].with_loss(torch.where(on_part.isfinite(), on_part, 0), weights)
-    return Shown(with_loss, surfaces[1].with_loss(on_whole), (piece, unit), criterion, notes)
+    with_loss = of_part.with_loss(torch.where(on_part.isfinite(), on_part, 0), weights)
+    return Shown(with_loss, of_whole.with_loss(on_whole), (piece, unit), criterion, notes)
 
 
 def _criterion(wanted: MaskedBy, part: Mesh, whole: Mesh) -> tuple[MaskedBy, tuple[str, ...]]:

@@ -56,14 +56,28 @@ class Trial:
         return (self.angle - self.whole_angle) % (2 * math.pi)
 
 
-def trials_at(matcher: Matcher, part: Surface, whole: Surface, headings: int) -> list[Trial]:
+def trials_at(
+    matcher: Matcher,
+    part: Surface,
+    whole: Surface,
+    headings: int,
+    *,
+    of_whole: Sequence[tuple[float, Tensor]] | None = None,
+) -> list[Trial]:
     """The maps with the part turned about the vertical of the network, full circle in so many steps.
 
     If several are tried, and the network asks for it, the whole is turned as well. Of a large part some vertices are matched
     at first, and all of them at the headings that may still be the best.
+
+    Parameters
+    ----------
+    matcher : that matches
+    part, whole : as they stand
+    headings : of the part
+    of_whole : `features_at` the headings of the whole, if they are known
     """
-    of_part = _at_headings(matcher, part, headings)
-    of_whole = _at_headings(matcher, whole, matcher.config.whole_headings if headings > 1 else 1)
+    of_part = features_at(matcher, part, headings)
+    of_whole = of_whole or features_at(matcher, whole, whole_headings(matcher, headings))
     tried = [(one, other) for one in of_part for other in of_whole]
     hopeful = tried
     if len(tried) > 1 and len(part) > 2 * _SAMPLE:
@@ -81,7 +95,12 @@ def trials_at(matcher: Matcher, part: Surface, whole: Surface, headings: int) ->
     ]
 
 
-def _at_headings(matcher: Matcher, surface: Surface, headings: int) -> list[tuple[float, Tensor]]:
+def whole_headings(matcher: Matcher, headings: int) -> int:
+    """At how many headings the whole is tried, if the part is tried at so many."""
+    return matcher.config.whole_headings if headings > 1 else 1
+
+
+def features_at(matcher: Matcher, surface: Surface, headings: int) -> list[tuple[float, Tensor]]:
     """Angles, full circle, and the features of the surface turned by each."""
     angles = [2 * math.pi * number / headings for number in range(headings)]
     vertical = matcher.config.vertical
