@@ -124,6 +124,21 @@ def test_runs_that_differ_in_their_seeds_can_match_together(
     assert "leave one out" in one_error(*both, "--average")
 
 
+def test_parts_that_lie_any_way_up_and_models_that_expect_it(
+    runs: list[Path], own_set: Path, one_error: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["evaluate", "--data", str(own_set), "--split", "all", "--no-cache", "-m", str(runs[0])]
+    errors = []
+    for more in ([], ["--turn-parts"], ["--turn-parts", "--with", "upright=no", "--with", "alignments=1"]):
+        assert main([*words, *more, "--json"]) == 0
+        (row,) = json.loads(capsys.readouterr().out)["rows"]
+        assert ("parts turned at random" in row["protocol"]) == bool(more)
+        errors.append(row["measures"]["macro"])
+    assert len(set(errors)) == 3
+    assert "--with rotation is a choice of training" in one_error(*words, "--with", "rotation=3")
+    assert "upright is true or false" in one_error(*words, "--with", "upright=3")
+
+
 @pytest.fixture(scope="session")
 def contest(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A whole of SHREC'16 and two parts of the training split, whose true places lie inside triangles."""

@@ -9,6 +9,9 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from partwhole.matching.config import PRESETS, TrainingConfig, preset
 
+# choices of how a trained network is used; training is not concerned with them
+AT_MATCHING = ("headings", "whole_headings", "upright", "alignments", "judged_by")
+
 
 def chosen_config(
     name: str | None,
@@ -34,21 +37,31 @@ def chosen_config(
     (0.07, 30.0, None, (0.8, 1.2), 500)
     """
     config = TrainingConfig() if name is None else preset(name)
+    given = changed_choices(changes)
+    for option, value in (("iterations", iterations), ("seed", seed)):
+        if option in given and value is not None:
+            raise ValueError(f"--{option} and --with {option} say the same; give one")
+    given |= {k: v for k, v in (("iterations", iterations), ("seed", seed)) if v is not None}
+    changed = config.with_changes(**given)
+    if evaluations is not None and "iterations" in given and "evaluate_every" not in given:
+        changed = changed.with_changes(evaluate_every=max(1, changed.iterations // evaluations))
+    return changed
+
+
+def changed_choices(changes: Sequence[str]) -> dict[str, Any]:
+    """What "name=value" each says; a name that there is not is kept, for `with_changes` to refuse.
+
+    >>> changed_choices(["upright=no", "judged-by=0,10,30"])
+    {'upright': False, 'judged_by': (0.0, 10.0, 30.0)}
+    """
     given: dict[str, Any] = {}
     for change in changes:
         field, equals, text = change.partition("=")
         field = field.strip().replace("-", "_")
         if not equals or not field:
             raise ValueError(f"--with takes a choice and its value, such as --with rotation=30, got {change!r}")
-        for option, value in (("iterations", iterations), ("seed", seed)):
-            if field == option and value is not None:
-                raise ValueError(f"--{option} and --with {option} say the same; give one")
         given[field] = _parsed(field, text.strip())
-    given |= {k: v for k, v in (("iterations", iterations), ("seed", seed)) if v is not None}
-    changed = config.with_changes(**given)
-    if evaluations is not None and "iterations" in given and "evaluate_every" not in given:
-        changed = changed.with_changes(evaluate_every=max(1, changed.iterations // evaluations))
-    return changed
+    return given
 
 
 def preset_rows() -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from partwhole.cli.choices import AT_MATCHING, changed_choices
 from partwhole.cli.evaluation_report import evaluation_report, worst_pictures
 from partwhole.cli.learning import (
     CacheOption,
@@ -28,6 +29,7 @@ from partwhole.cli.options import JsonOption, Method, OutputOption, QuietOption
 from partwhole.cli.pair_sources import PUBLISHED_AS, DataOption, SetName, SetOption, Split, pairs_from, set_of
 from partwhole.cli.voice import Voice, output_folder, to_json, write_text
 from partwhole.datasets.pairs import Pair, Pairs
+from partwhole.datasets.turning import with_parts_turned
 from partwhole.evaluation import Evaluation, Table, error_table, pck_plot, published_rows
 
 if TYPE_CHECKING:
@@ -68,6 +70,17 @@ def evaluate(
         int | None,
         typer.Option(min=1, metavar="N", help="Try each part at so many headings; as the model says if not given."),
     ] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with",
+            metavar="NAME=VALUE",
+            help=f"Match otherwise than the model says: {', '.join(AT_MATCHING)}; may be repeated.",
+        ),
+    ] = None,
+    turn_parts: Annotated[
+        bool, typer.Option("--turn-parts", help="Turn each part at random first, so that it lies any way up.")
+    ] = False,
     published: Annotated[
         bool, typer.Option("--published/--no-published", help="Show published errors beside, where there are any.")
     ] = True,
@@ -95,7 +108,9 @@ def evaluate(
     ready(device)
     matchers = load_models(models, device)
     if headings is not None:
-        matchers = {name: _at_headings(matcher, headings) for name, matcher in matchers.items()}
+        changes = [*(changes or ()), f"headings={headings}"]
+    if changes:
+        matchers = {name: _changed(matcher, changes) for name, matcher in matchers.items()}
     if average and together:
         raise ValueError("--average and --together are two ways to make one row of several models; leave one out")
     if average or together:
@@ -118,6 +133,7 @@ def evaluate(
             refine=refine,
             method=distances,
             rounded=rounded,
+            turn_parts=turn_parts,
             options=options,
         )
     beside = _published(chosen, split, voice, refined=refine > 0) if published else {}
@@ -181,12 +197,16 @@ def _measured(
     refine: int,
     method: Method,
     rounded: bool,
+    turn_parts: bool,
     options: dict[str, Any],
 ) -> tuple[list[_Row], list[Pair]]:
     """A row for each model and read-out, and the pairs that were measured."""
     from partwhole.matching.examination import Examination
 
+    name_of_data = f"{pairs.name}, parts turned at random" if turn_parts else pairs.name
     held = with_truth(read_pairs(pairs, voice, report), pairs.name, voice)
+    if turn_parts:
+        held = with_parts_turned(held)
     for_loss = refine > 0 or "zoomout" in read_outs
     judged = for_loss or any(matcher.needs_distances for matcher in matchers.values())
     check_fits(held, device=options["device"], for_loss=judged)
@@ -203,7 +223,7 @@ def _measured(
     for name, matcher in matchers.items():
         needs = Examination.needs(matcher.config, for_loss=for_loss)
         if needs not in examinations:
-            knobs: dict[str, Any] = {"name": pairs.name, "method": method, "progress": report, **options}
+            knobs: dict[str, Any] = {"name": name_of_data, "method": method, "progress": report, **options}
             examinations[needs] = Examination(held, matcher.config, for_loss=for_loss, **knobs)
         weights = matcher.card.get("weights")
         for read_out in read_outs:
@@ -229,10 +249,17 @@ def _averaged(found: Sequence[_Row], read_outs: Sequence[str]) -> dict[str, list
     return rows
 
 
-def _at_headings(matcher: Matcher, headings: int) -> Matcher:
+def _changed(matcher: Matcher, changes: Sequence[str]) -> Matcher:
+    """The same network, used otherwise."""
     from partwhole.matching.matcher import Matcher
 
-    return Matcher(matcher.network, matcher.config.with_changes(headings=headings), matcher.card)
+    given = changed_choices(changes)
+    misplaced = [name for name in given if name not in AT_MATCHING]
+    if misplaced:
+        raise ValueError(
+            f"--with {misplaced[0]} is a choice of training; a trained model can be given {', '.join(AT_MATCHING)}"
+        )
+    return Matcher(matcher.network, matcher.config.with_changes(**given), matcher.card)
 
 
 def _check_same_choices(matchers: Mapping[str, Matcher], option: str) -> None:

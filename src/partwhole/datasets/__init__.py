@@ -13,6 +13,7 @@ from partwhole.datasets.primitives import annulus, cylinder, plane, slivers, sph
 from partwhole.datasets.retriangulated import people_pairs, retriangulated_body_pairs
 from partwhole.datasets.shrec16 import Shrec16
 from partwhole.datasets.swiss_roll import SwissRoll, swiss_roll
+from partwhole.datasets.turning import with_parts_turned
 
 __all__ = [
     "Body",
@@ -45,4 +46,5 @@ __all__ = [
     "sphere_cap",
     "swiss_roll",
     "torus",
+    "with_parts_turned",
 ]
