@@ -61,7 +61,7 @@ format: .venv/.ready-to-test  ## let ruff put the code in order
 
 clean:  ## remove environments, caches and everything that was built
 	rm -rf .venv .venv-bench .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
-	rm -rf docs/_build docs/gallery docs/reference docs/sg_execution_times.rst demo-out partwhole-out build dist
+	rm -rf docs/_build docs/gallery docs/tutorials docs/reference docs/sg_execution_times.rst demo-out partwhole-out build dist
 	find src tests examples benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.ready-to-run: $(REQUIREMENTS)

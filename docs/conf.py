@@ -9,7 +9,8 @@ os.environ.setdefault("MPLBACKEND", "agg")
 
 import partwhole
 
-sys.path.insert(0, str(Path(__file__).parent))  # for figures_scraper
+sys.path.insert(0, str(Path(__file__).parent))  # for figures_scraper and tutorials
+import tutorials
 
 project = "partwhole"
 author = "The partwhole developers"
@@ -80,6 +81,7 @@ def plain_aliases(app, what, name, obj, options, signature, returns):
 
 
 def setup(app):
+    app.connect("builder-inited", lambda app: tutorials.make_if_changed())
     app.connect("autodoc-process-signature", plain_aliases)
     # after numpydoc, which has put the sections into their final form
     app.connect("autodoc-process-docstring", keep_bars, priority=900)

@@ -46,6 +46,15 @@ def test_otherwise_results_go_to_stdout_and_notes_to_stderr(capsys: pytest.Captu
     assert err == "note: beware\n"
 
 
+def test_numbers_are_aligned_to_the_right_and_words_to_the_left(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [("a", "1.0", "12 %"), ("b", "10.25", "sure, and doubtful in places")]
+    Voice().table(rows, head=("name", "error", "said"))
+    lines = capsys.readouterr().out.splitlines()
+    first, second = (next(line for line in lines if line.strip().startswith(name)) for name in "ab")
+    assert first.index("1.0") + len("1.0") == second.index("10.25") + len("10.25")
+    assert first.index("12 %") == second.index("sure")
+
+
 def test_progress_is_drawn_for_people_only(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     with Voice().progress("distances") as progress:

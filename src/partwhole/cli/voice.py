@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,7 +42,7 @@ class Voice:
             print(text)
 
     def table(self, rows: Sequence[Sequence[str]], *, head: Sequence[str], title: str | None = None) -> None:
-        """A table on stdout; every column but the first is aligned to the right."""
+        """A table on stdout; columns of numbers are aligned to the right, the first one and words to the left."""
         if self.quiet or self.as_json:
             return
         from rich.box import SIMPLE_HEAD
@@ -50,7 +51,8 @@ class Voice:
 
         table = Table(title=title, box=SIMPLE_HEAD, title_justify="left", pad_edge=False)
         for place, name in enumerate(head):
-            table.add_column(name, justify="right" if place else "left", overflow="fold")
+            numbers = place and all(_is_number(row[place]) for row in rows)
+            table.add_column(name, justify="right" if numbers else "left", overflow="fold")
         for row in rows:
             table.add_row(*row)
         # in a file or a pipe there is no width to respect, so nothing is wrapped
@@ -114,6 +116,15 @@ def output_folder(path: Path) -> Path:
         raise ValueError(f"--output {path} is a file; give a folder")
     path.mkdir(parents=True, exist_ok=True)
     return path
+
+
+def _is_number(cell: str) -> bool:
+    """Whether a cell is read as a number: with its unit or its error, or blank; not words that begin with one.
+
+    >>> [_is_number(cell) for cell in ("4.78", "−0.3 ± 0.1", "71 %", "[1]", "", "reading 0.6", "0 % of the area")]
+    [True, True, True, True, True, False, False]
+    """
+    return len(cell.split()) <= 4 and not re.search(r"[^\W\d_]{2,}", cell)
 
 
 def _plain(value: Any) -> Any:
