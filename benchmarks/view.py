@@ -94,13 +94,15 @@ def answers(page: Any, view: str, found: str) -> list[float]:
             const { origin, direction } = camera.ray(0, 0, scene.part.radius, 1);
             scene.part.hit(origin, direction); // what a click does first
             page.chooseVertex(Math.floor(k * scene.part.size / %d) - 1);
-            while (!state.found.%s || page.drawing) {
+            while (!state.found.%s) {
                 // one whose pairs are all guaranteed is given another to look at
                 if (state.found.trust && state.other === null) page.chooseOther(0);
                 if (performance.now() - start > 20000) throw new Error("no answer");
                 await soon();
             }
-            took.push(performance.now() - start);
+            const answered = performance.now() - start;
+            while (page.drawing) await soon();
+            took.push([answered, performance.now() - start]);
         }
         return took;
     })()"""
@@ -108,20 +110,25 @@ def answers(page: Any, view: str, found: str) -> list[float]:
 
 
 def frames(page: Any) -> list[float]:
-    """Milliseconds of a frame while the surfaces turn, drawn as finely as the page then decides to."""
+    """Milliseconds of drawing a frame while the surfaces turn, as finely as the page then decides to."""
     code = """(async () => {
         const page = window.partwhole, took = [], pixel = new Uint8Array(4), { gl } = page.painter;
-        for (let k = 0; k < %d; k++) {
-            await new Promise((go) => requestAnimationFrame(go));
+        const draw = page.drawNow.bind(page);
+        page.drawNow = (...given) => {
             const start = performance.now();
-            for (const panel of page.panels.list) panel.camera.turn(5, 1);
-            page.turned(page.panels.list[0]);
-            page.drawNow();
+            draw(...given);
             gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, pixel); // until all is drawn
             took.push(performance.now() - start);
+        };
+        while (took.length < %d) {
+            page.panels.list[0].camera.turn(5, 1);
+            page.turned(page.panels.list[0]);
+            await new Promise((go) => requestAnimationFrame(go));
         }
+        delete page.drawNow;
         return took;
     })()"""
+    page.script("if (!document.getElementById('linked').checked) document.getElementById('linked').click()")
     return page.script(code % _TURNS)
 
 

@@ -6,8 +6,8 @@ A page is a script. Lines of a console block that begin with `$` are run, what s
     <!-- picture tutorials/page.png: view=texture look=120 -->      the page that `partwhole view` has just opened
     <!-- picture tutorials/map.png: file=scan-match/map.png -->     a file that a command has written
 
-Words for the page: view=NAME, look=VERTEX (choose it and turn to it), drop=FILE,FILE, size=WIDTHxHEIGHT, scroll=PIXELS (of what
-stands beside), dark. Pages go on where the one before ended, in one folder.
+Words for the page: view=NAME, look=VERTEX (choose it and turn to it), drop=FILE,FILE, size=WIDTHxHEIGHT, scroll=PIXELS (of
+what stands beside), dark. Pages go on where the one before ended, in one folder.
 """
 
 from __future__ import annotations

@@ -126,9 +126,46 @@ def test_a_drag_turns_and_linked_cameras_follow(scene: Scene, serve: Serve, brow
     assert after[1] == before[1]
     assert page.script("partwhole.state.picked") is None  # a drag is no click
     page.click("#linked")
-    page.drag((200, 300), (240, 300))
-    after = page.script(angles)
-    assert after[0] == after[1]
+    state = "Object.values(partwhole.state.cameras).map((c) => [c.azimuth, c.elevation, c.zoom])"
+    before = np.array(page.script(state))
+    page.drag((200, 300), (240, 310))
+    page.send("Input.dispatchMouseEvent", type="mouseWheel", x=200, y=300, deltaX=0, deltaY=-100)
+    page.wait(f"Object.values(partwhole.state.cameras)[1].zoom > {before[1, 2]}")
+    after = np.array(page.script(state))
+    # both turn by as much, and grow by as much, whatever they looked like before
+    turned = (after - before)[:, :2]
+    assert np.abs(turned[0]).min() > 1
+    np.testing.assert_allclose(turned[0], turned[1], atol=1e-9)
+    np.testing.assert_allclose(after[0, 2] / before[0, 2], after[1, 2] / before[1, 2])
+    # and one that starts again takes the other along
+    page.script("document.querySelector('.panel').focus()")
+    page.key("0")
+    page.settle()
+    page.settle()
+    np.testing.assert_allclose(np.array(page.script(state))[:, :2], page.script(
+        "Object.values(partwhole.state.cameras).map((c) => [c.start.azimuth, c.start.elevation])"))  # fmt: skip
+
+
+def test_what_is_slow_to_draw_turns_coarsely_and_rests_finely(scene: Scene, serve: Serve, browse: Browse) -> None:
+    page = browse(serve(Session(scene)).address)
+    fine = page.picture()
+    # as if the browser had told of frames that take long
+    page.script("Object.assign(partwhole.motion, { fineness: 0.4, coarse: true })")
+    page.script(
+        "window.drawn = []; const draw = partwhole.painter.draw.bind(partwhole.painter);"
+        "partwhole.painter.draw = (...given) => { drawn.push([partwhole.painter.coarse, partwhole.painter.pixel]);"
+        " draw(...given); }"
+    )
+    page.script(
+        "const { camera } = partwhole.panels.list[0]; camera.turn(30, 0); partwhole.turned(partwhole.panels.list[0])"
+    )
+    page.wait("drawn.some(([coarse, pixel]) => coarse && pixel < 0.5)")
+    page.wait("drawn.length && !drawn.at(-1)[0] && drawn.at(-1)[1] === 1")  # soon after it rests
+    page.script("camera.turn(-30, 0); partwhole.draw()")
+    page.settle()
+    assert np.abs(fine.astype(int) - page.picture()).mean() < 1
+    count, all_of_them = page.script("[partwhole.scene.part.coarseFaces.length, partwhole.scene.part.faces.length]")
+    assert 0 < count <= all_of_them
 
 
 def test_all_can_be_done_from_the_keyboard(scene: Scene, serve: Serve, browse: Browse) -> None:

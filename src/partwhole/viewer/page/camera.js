@@ -9,8 +9,8 @@ export class OrbitCamera {
   constructor(view) {
     this.up = view.up;
     this.start = { azimuth: view.azimuth, elevation: view.elevation };
-    this.fitted = false;
     this.reset();
+    this.remember();
   }
 
   reset() {
@@ -110,8 +110,19 @@ export class OrbitCamera {
     this.zoom = Math.max(0.1, Math.min(200, this.zoom * factor));
   }
 
+  /** Keep what is, so that others can follow what changes. */
+  remember() {
+    const { azimuth, elevation, zoom, shift, fitted } = this;
+    this.was = { azimuth, elevation, zoom, shift, fitted };
+  }
+
+  /** Turn, zoom and shift as another did since it remembered; both keep what they look at, and how large it is. */
   follow(other) {
-    const { azimuth, elevation, zoom } = other;
-    Object.assign(this, { azimuth, elevation, zoom, shift: [...other.shift] });
+    if (!other.fitted) return this.reset();
+    const { was } = other;
+    this.turn(was.azimuth - other.azimuth, other.elevation - was.elevation);
+    const scale = other.zoom / this.zoom;
+    this.shift = this.shift.map((along, k) => along + (other.shift[k] - was.shift[k]) * scale);
+    this.magnify(other.zoom / was.zoom);
   }
 }

@@ -10,7 +10,7 @@ import { Panels } from "./panels.js";
 import { Scene } from "./scene.js";
 import { VIEWS, judged, pairPanels, tellingOther, trustPanels } from "./views.js";
 
-const SLOW = 50; // milliseconds between frames above which turning is drawn more coarsely
+const SLOW = 45; // milliseconds of a frame above which turning is drawn more coarsely
 const NEWS = 8000; // milliseconds
 const COARSEST = 0.4;
 const REST = 180; // milliseconds without turning after which all is drawn finely again
@@ -27,7 +27,7 @@ export class Page {
     this.state = { view: "", picked: null, other: null, wipe: 0, found: {}, cameras: {}, options: {} };
     this.asked = 0; // answers to questions that are no longer asked are dropped
     this.drawing = false;
-    this.motion = { fineness: 1, last: 0, timer: 0 };
+    this.motion = { fineness: 1, coarse: false, timer: 0 };
     new ResizeObserver(() => this.resized()).observe(at("stage"));
     this.dark = matchMedia("(prefers-color-scheme: dark)");
     this.dark.addEventListener("change", () => this.refresh());
@@ -235,10 +235,11 @@ export class Page {
         if (camera !== panel.camera) camera.follow(panel.camera);
       }
     }
+    for (const camera of Object.values(cameras)) camera.remember();
     const { motion } = this;
     clearTimeout(motion.timer);
     motion.timer = setTimeout(() => {
-      Object.assign(motion, { timer: 0, last: 0 });
+      motion.timer = 0;
       this.draw();
     }, REST);
     this.draw();
@@ -246,12 +247,23 @@ export class Page {
 
   /** How finely to draw: as the screen has it, but coarser while something turns that is slow to draw. */
   fineness() {
-    const { motion } = this, now = performance.now();
+    const { motion } = this;
+    this.painter.coarse = motion.timer > 0 && motion.coarse;
     if (!motion.timer) return 1;
-    const took = motion.last ? now - motion.last : 0;
-    if (took > SLOW && took < 2000) motion.fineness = Math.max(COARSEST, 0.75 * motion.fineness);
-    motion.last = now;
+    const began = performance.now();
+    // the next frame can begin when this one is drawn, which nobody else says; in a window that is hidden none begins
+    requestAnimationFrame(() => {
+      const took = performance.now() - began;
+      if (took > SLOW && took < 2000) this.#slower();
+    });
     return motion.fineness;
+  }
+
+  /** Fewer pixels first, then fewer triangles, which is what browsers without a graphics card are slow at. */
+  #slower() {
+    const { motion } = this;
+    if (motion.fineness < 1) motion.coarse = true;
+    motion.fineness = Math.max(COARSEST, 0.75 * motion.fineness);
   }
 
   resized() {
@@ -283,6 +295,7 @@ export class Page {
     this.panels.list.forEach((panel, k) => {
       const box = boxes[k];
       if (!panel.camera.fitted) panel.camera.fit(panel.surface, box.width / box.height, Math.min(TITLE / box.height, 0.3));
+      panel.camera.remember();
       this.painter.draw(panel, box);
     });
     document.body.dataset.drawn = String(Number(document.body.dataset.drawn ?? 0) + 1);

@@ -19,6 +19,7 @@ export class Painter {
     this.kept = new WeakMap(); // buffers and tables by the array they were made of
     this.picture = null;
     this.pixels = null; // of that picture
+    this.coarse = false; // fewer triangles, for while something turns
   }
 
   /** Give back what was made for surfaces that are gone. */
@@ -94,8 +95,9 @@ export class Painter {
     this.#feed(at.paint, coat.paint ?? null, 3);
     this.#feed(at.paintBefore, coat.before ?? coat.paint ?? null, 3);
     this.#feed(at.ring, panel.rings ? panel.rings.distances : null, 1);
-    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, this.#buffer(surface.faces, gl.ELEMENT_ARRAY_BUFFER));
-    gl.drawElements(gl.TRIANGLES, surface.faces.length, gl.UNSIGNED_INT, 0);
+    const faces = this.coarse ? surface.coarseFaces : surface.faces;
+    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, this.#buffer(faces, gl.ELEMENT_ARRAY_BUFFER));
+    gl.drawElements(gl.TRIANGLES, faces.length, gl.UNSIGNED_INT, 0);
   }
 
   /** Lines: {segments: six numbers each, color, width, dash, ghost}; dots: {points: three numbers each, ...}. */

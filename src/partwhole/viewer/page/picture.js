@@ -6,6 +6,7 @@ export async function picture(page) {
   const stage = document.getElementById("stage").getBoundingClientRect();
   const canvas = document.createElement("canvas");
   const colors = getComputedStyle(document.body);
+  page.painter.coarse = false;
   page.drawNow(PICTURE_SCALE);
   Object.assign(canvas, { width: page.painter.canvas.width, height: page.painter.canvas.height });
   const context = canvas.getContext("2d");

@@ -1,5 +1,7 @@
 // A surface in the browser: normals, neighbours, distances along edges, and what lies under the pointer.
 
+const CELLS = 1500; // of the grid that a surface is drawn with while it turns slowly, about
+
 export class Surface {
   constructor(role, meta, arrays) {
     this.role = role;
@@ -18,6 +20,13 @@ export class Surface {
     }
     this.radius = largest || 1;
     this.edges = null;
+    this.coarse = null;
+  }
+
+  /** Fewer triangles between the same vertices: in each cell of a grid one vertex stands for all. */
+  get coarseFaces() {
+    this.coarse ??= clustered(this, Math.sqrt(this.meta.area / CELLS));
+    return this.coarse;
   }
 
   /** The number that a vertex has in the user's file. */
@@ -147,6 +156,30 @@ export class Surface {
     }
     return vertex;
   }
+}
+
+/** Triangles whose corners lie in three cells of a grid, each corner moved to the vertex nearest to the middle of its cell. */
+function clustered(surface, cell) {
+  const { vertices, faces, size } = surface;
+  const chosen = new Map(), cellOf = new Array(size), off = new Float32Array(size);
+  for (let v = 0; v < size; v++) {
+    let key = "";
+    for (let c = 0; c < 3; c++) {
+      const place = vertices[3 * v + c] / cell;
+      key += `${Math.floor(place)},`;
+      off[v] += Math.abs(place - Math.floor(place) - 0.5);
+    }
+    cellOf[v] = key;
+    const other = chosen.get(key);
+    if (other === undefined || off[v] < off[other]) chosen.set(key, v);
+  }
+  const kept = [];
+  for (let f = 0; f < faces.length; f += 3) {
+    const [a, b, c] = [0, 1, 2].map((k) => chosen.get(cellOf[faces[f + k]]));
+    if (a !== b && b !== c && c !== a) kept.push(a, b, c);
+  }
+  // what is smaller than its grid is drawn as it is
+  return kept.length ? new Uint32Array(kept) : faces;
 }
 
 /** A binary heap of vertices; one that was pushed again with a smaller key is popped twice. */
