@@ -17,10 +17,10 @@ from partwhole.matching.headings import (
     curvature_agreement,
     distance_distortion,
     orientations,
-    rotated,
     score,
     similarity,
     turned,
+    turned_by,
 )
 from partwhole.matching.matcher import Matcher, new_network
 
@@ -153,7 +153,7 @@ def test_orientations_are_all_that_there_are() -> None:
 def test_the_rotation_onto_the_whole_is_found_and_is_no_reflection(stock, truth) -> None:
     part, whole = stock.parts[0], stock.wholes[0]
     R = orientations(1, "x", upright=False)[7] @ orientations(5, "y")[1]
-    torch.testing.assert_close(best_rotation(truth, rotated(part, R), whole), R.T, atol=1e-5, rtol=0)
+    torch.testing.assert_close(best_rotation(truth, turned_by(part, R), whole), R.T, atol=1e-5, rtol=0)
     mirrored = replace(part, points=part.points * torch.tensor([-1.0, 1.0, 1.0]))
     assert float(torch.linalg.det(best_rotation(truth, mirrored, whole))) == pytest.approx(1.0, abs=1e-5)
 
@@ -169,7 +169,7 @@ def test_a_part_that_lies_any_way_up_is_turned_onto_the_whole(stock, truth) -> N
     part, whole = stock.parts[0], stock.wholes[0]
     R = torch.linalg.qr(torch.randn(3, 3, generator=torch.Generator().manual_seed(2)))[0]
     R = R * torch.linalg.det(R).sign()
-    lying = rotated(part, R)
+    lying = turned_by(part, R)
     errors = {}
     for name, changes in {"as it lies": {"upright": True, "alignments": 0}, "aligned": {}}.items():
         matcher = Positions(new_network(CONFIG), config.with_changes(**changes))

@@ -93,6 +93,24 @@ def test_the_whole_is_turned_too_where_the_network_asks_for_it(stock: Stock, mat
     assert torch.equal(found[1].nearest, trials_at(asking, part, rotated(whole, R), 1)[0].nearest)
 
 
+def test_the_best_maps_are_aligned(stock: Stock, matcher: Matcher) -> None:
+    part, whole = stock.surfaces(*stock.pairs[0])
+    plain = trials_at(matcher, part, whole, 4)
+    found = trials_at(matcher, part, whole, 4, alignments=2)
+    assert [trial.score for trial in found[: len(plain)]] == [trial.score for trial in plain]
+    again = [trial for trial in found if trial.rotation is not None]
+    assert len(found) == len(plain) + len(again)
+    assert len(again) == 4
+    for trial in again:
+        seen, of_whole = trial.seen("y")
+        turned_back = seen.points @ trial.rotation
+        assert torch.allclose(turned_back, module.turned(part, trial.angle, "y").points, atol=1e-6)
+        assert of_whole is whole
+        # the map is that of the part as it was seen
+        nearest = module.hard_map(matcher.features(seen), matcher.features(whole))
+        assert (nearest == trial.nearest).float().mean() > 0.99
+
+
 def test_hopeless_headings_are_given_up_early(stock: Stock, matcher: Matcher, monkeypatch: pytest.MonkeyPatch) -> None:
     part, whole = stock.parts[0], stock.wholes[0]
     everything = trials_at(matcher, part, whole, 8)

@@ -142,7 +142,7 @@ def best_rotation(vertex_map: Int[Tensor, "p"], part: Surface, whole: Surface) -
     return ((Vt.T * flip) @ U.T).to(part.points.dtype)
 
 
-def rotated(surface: Surface, R: Float[Tensor, "3 3"]) -> Surface:
+def turned_by(surface: Surface, R: Float[Tensor, "3 3"]) -> Surface:
     """The surface in another position, as far as the network sees it."""
     return replace(surface, points=surface.points @ R.T, normals=surface.normals @ R.T)
 

@@ -17,7 +17,7 @@ from partwhole.datasets.pairs import Pair
 from partwhole.matching.box import model_path
 from partwhole.matching.checkpoints import read_tensors, write_tensors
 from partwhole.matching.config import TrainingConfig
-from partwhole.matching.headings import View, best_rotation, orientations, rotated, score, similarity
+from partwhole.matching.headings import View, best_rotation, orientations, score, similarity, turned_by
 from partwhole.matching.network import DiffusionNet
 from partwhole.matching.preparation import prepared
 from partwhole.matching.soft_maps import ReadOut, hard_map, spectral_map
@@ -177,7 +177,7 @@ class Matcher:
         best = views[0]
         for view in views[:HOPEFUL] if self.config.alignments else ():
             for step in range(self.config.alignments):
-                seen = rotated(view.part, best_rotation(view.nearest, view.part, view.whole))
+                seen = turned_by(view.part, best_rotation(view.nearest, view.part, view.whole))
                 k, j = view.heading, view.whole_heading
                 again = self._views((seen, view.whole), (self.features(seen), of_whole[j]), (k, j, step + 1))
                 view = min(again, key=lambda found: found.score)
@@ -254,7 +254,7 @@ class Matcher:
 
 def _turned(surface: Surface, turns: Float[Tensor, "r 3 3"]) -> list[Surface]:
     """The surface as it is, which is the first of all orientations, and in the other ones."""
-    return [surface, *(rotated(surface, R) for R in turns[1:].to(surface.points))]
+    return [surface, *(turned_by(surface, R) for R in turns[1:].to(surface.points))]
 
 
 def new_network(config: TrainingConfig) -> DiffusionNet:

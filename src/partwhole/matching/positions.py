@@ -93,8 +93,8 @@ def best_position(
     whole_features : gives those of the whole if they are known
     """
 
-    def at(factor: float, up: tuple[str, str], headings: int) -> Position:
-        return _at(matcher, given, factor, up, headings, whole_features)
+    def at(factor: float, up: tuple[str, str], headings: int, *, align: bool = False) -> Position:
+        return _at(matcher, given, factor, up, headings, whole_features, align)
 
     of_part, of_whole = axes_up(up, matcher.config.vertical)
     if len(of_part) * len(of_whole) > 1:
@@ -104,7 +104,7 @@ def best_position(
     else:
         axes = of_part[0], of_whole[0]
     if len(factors) == 1:
-        first = at(factors[0], axes, headings)
+        first = at(factors[0], axes, headings, align=True)
         if not others or 1 / STRETCHED < _stretch(first) < STRETCHED:
             return first
         found = _fittest([at(factor, axes, min(_FEW, headings)) for factor in others])
@@ -112,7 +112,7 @@ def best_position(
             return first
     else:
         found = _fittest([at(factor, axes, min(_FEW, headings)) for factor in factors])
-    return _polished(found, lambda factor, up: at(factor, up, headings))
+    return _polished(found, lambda factor, up: at(factor, up, headings, align=True))
 
 
 def _polished(guessed: Position, at: Callable[[float, tuple[str, str]], Position]) -> Position:
@@ -138,12 +138,14 @@ def _at(
     up: tuple[str, str],
     headings: int,
     whole_features: WholeFeatures | None,
+    align: bool,
 ) -> Position:
     vertical = matcher.config.vertical
     part = rotated(resized(given.part, factor), rotation_upwards(up[0], vertical))
     whole = rotated(given.whole, rotation_upwards(up[1], vertical))
     of_whole = whole_features(whole, up[1], headings) if whole_features else None
-    trials = trials_at(matcher, part, whole, headings, of_whole=of_whole)
+    alignments = matcher.config.alignments if align else 0
+    trials = trials_at(matcher, part, whole, headings, of_whole=of_whole, alignments=alignments)
     meshes = (given.meshes[0].scaled(factor), given.meshes[1]) if factor != 1 else given.meshes
     there = replace(given, part=part, whole=whole, meshes=meshes)
     return Position(there, factor, up, tuple(trials), best(trials))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -18,7 +19,6 @@ from partwhole.matching.doubts import doubtful_regions
 from partwhole.matching.ensemble import Ensemble
 from partwhole.matching.features import WholeFeatures, weights_of
 from partwhole.matching.findings import fit_of, warnings_about
-from partwhole.matching.headings import turned
 from partwhole.matching.inputs import MOST_VERTICES, Clock, Inputs, Progress, given_of, made_ready
 from partwhole.matching.lifting import Lift
 from partwhole.matching.matched import DOUBTFUL, AsMatched, MatchedScan
@@ -180,12 +180,11 @@ def _refined(
     matcher: Matcher, position: Position, steps: int, read_out: ReadOut
 ) -> tuple[Int[Tensor, "p"], tuple[float, ...]]:
     """The map after refinement at the headings that were chosen, and the losses."""
-    config = matcher.config.with_changes(headings=1, whole_headings=1)
+    config = matcher.config.with_changes(headings=1, whole_headings=1, alignments=0)
     networks = matcher.matchers if isinstance(matcher, Ensemble) else (matcher,)
     at_one = [Matcher(one.network, config, one.card) for one in networks]
-    chosen, vertical = position.chosen, matcher.config.vertical
-    part = turned(position.shown.part, chosen.angle, vertical)
-    whole = turned(position.shown.for_loss(matcher), chosen.whole_angle, vertical)
+    for_loss = replace(position.chosen, whole=position.shown.for_loss(matcher))
+    part, whole = for_loss.seen(matcher.config.vertical)
     refined = refinement.refine(at_one, part, whole, steps=steps, read_out=read_out)
     return refined.vertex_map, refined.losses
 

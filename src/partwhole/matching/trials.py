@@ -7,7 +7,7 @@ whole agree, see `partwhole.matching.headings`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -16,8 +16,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from partwhole.matching.config import Axis
 from partwhole.matching.ensemble import Ensemble
-from partwhole.matching.headings import JUDGED_BY, score, similarity, turned
+from partwhole.matching.headings import JUDGED_BY, best_rotation, score, similarity, turned, turned_by
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.soft_maps import hard_map
 from partwhole.matching.surfaces import Surface, signatures
@@ -27,6 +28,8 @@ from partwhole.spectral import Eigenpairs
 APART = 0.15
 # vertices that tell which headings are worth a closer look, and by how much a score must then be worse to be given up
 _SAMPLE, _HOPELESS = 700, 1.0
+# so many of the best maps are aligned
+_ALIGNED = 2
 _AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
 UPS = tuple(sign + axis for axis in "yzx" for sign in ("", "-"))
 
@@ -41,6 +44,7 @@ class Trial:
     angle, whole_angle : by which part and whole were turned about the vertical, in radians
     nearest : the map by nearest features
     score : see `score_of`; the lower the better
+    rotation : of the part, turned already, onto the whole as a rigid body; None: it was not aligned
     """
 
     part: Surface
@@ -49,6 +53,13 @@ class Trial:
     nearest: Int[Tensor, "p"]
     score: float
     whole_angle: float = 0.0
+    rotation: Float[Tensor, "3 3"] | None = None
+
+    def seen(self, vertical: Axis) -> tuple[Surface, Surface]:
+        """Part and whole as the network saw them."""
+        part = turned(self.part, self.angle, vertical) if self.angle else self.part
+        whole = turned(self.whole, self.whole_angle, vertical) if self.whole_angle else self.whole
+        return part if self.rotation is None else turned_by(part, self.rotation), whole
 
     @property
     def turn(self) -> float:
@@ -63,11 +74,12 @@ def trials_at(
     headings: int,
     *,
     of_whole: Sequence[tuple[float, Tensor]] | None = None,
+    alignments: int = 0,
 ) -> list[Trial]:
     """The maps with the part turned about the vertical of the network, full circle in so many steps.
 
     If several are tried, and the network asks for it, the whole is turned as well. Of a large part some vertices are matched
-    at first, and all of them at the headings that may still be the best.
+    at first, and all of them at the headings that may still be the best. The best maps are then aligned.
 
     Parameters
     ----------
@@ -75,6 +87,7 @@ def trials_at(
     part, whole : as they stand
     headings : of the part
     of_whole : `features_at` the headings of the whole, if they are known
+    alignments : so often the part of the best maps is turned onto the whole by its map, and matched again
     """
     of_part = features_at(matcher, part, headings)
     of_whole = of_whole or features_at(matcher, whole, whole_headings(matcher, headings))
@@ -88,11 +101,31 @@ def trials_at(
             for (_, one), (_, other) in tried
         ]
         hopeful = [pair for pair, score in zip(tried, scores, strict=True) if score < min(scores) + _HOPELESS]
-    return [
+    trials = [
         Trial(part, whole, angle, nearest, value, whole_angle)
         for (angle, one), (whole_angle, other) in hopeful
         for nearest, value in _tried(matcher, one, other, part, whole)
     ]
+    known = dict(of_whole)
+    again = [
+        trial
+        for begun in (sorted(trials, key=lambda trial: trial.score)[:_ALIGNED] if alignments else ())
+        for trial in _aligned(matcher, begun, known[begun.whole_angle], alignments)
+    ]
+    return [*trials, *again]
+
+
+def _aligned(matcher: Matcher, trial: Trial, of_whole: Float[Tensor, "*m n f"], steps: int) -> Iterator[Trial]:
+    """The trial with its part turned onto the whole by its map, again and again; the best of each step."""
+    for _ in range(steps):
+        part, whole = trial.seen(matcher.config.vertical)
+        R = best_rotation(trial.nearest, part, whole)
+        seen = turned_by(part, R)
+        rotation = R if trial.rotation is None else R @ trial.rotation
+        found = _tried(matcher, matcher.features(seen), of_whole, seen, whole)
+        nearest, value = min(found, key=lambda one: one[1])
+        trial = replace(trial, nearest=nearest, score=value, rotation=rotation)
+        yield trial
 
 
 def whole_headings(matcher: Matcher, headings: int) -> int:
@@ -210,8 +243,7 @@ def rotated(surface: Surface, R: Float[np.ndarray, "3 3"]) -> Surface:
     """The surface in another position."""
     if np.array_equal(R, np.eye(3)):
         return surface
-    turn = torch.as_tensor(R, dtype=surface.points.dtype, device=surface.points.device)
-    return replace(surface, points=surface.points @ turn.T, normals=surface.normals @ turn.T)
+    return turned_by(surface, torch.as_tensor(R, dtype=surface.points.dtype, device=surface.points.device))
 
 
 def resized(surface: Surface, factor: float) -> Surface:
