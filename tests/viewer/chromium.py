@@ -240,7 +240,8 @@ class Tab:
     # --- what is on the page of partwhole
 
     def seen_vertex(self, panel: int = 0, *, skip: int = 0) -> tuple[int, float, float]:
-        """A vertex that can be clicked in a panel, and where it is."""
+        """A vertex that can be clicked in a panel, and where it is; only what is drawn can be."""
+        self.settle()
         vertex, x, y = self.script(
             f"""(() => {{
                 const panel = partwhole.panels.list[{panel}], {{ surface, camera }} = panel;

@@ -225,9 +225,11 @@ def test_the_trust_explorer(scene: Scene, serve: Serve, browse: Browse) -> None:
     assert "so nothing is proved" in page.text("#details")
     assert "Not proved: fast marching is approximate" in page.text("#details")
     # what is under the pointer is told as well
-    _, x, y = page.seen_vertex(1, skip=20)
+    under, x, y = page.seen_vertex(1, skip=20)
+    names = {"boundary": "C_T", "wormhole": "C_W", "same-loop": "C_L"}
+    by = ", ".join(name for kind, name in names.items() if row.guaranteed(kind)[under])
     page.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
-    page.wait(f"partwhole.panels.list[1].frame.innerText.includes('vertex {vertex}, guaranteed by C_T, C_W, C_L')")
+    page.wait(f"partwhole.panels.list[1].frame.innerText.includes('vertex {under}, guaranteed by {by}')")
     # and another one with Shift
     chosen = page.click_vertex(1, skip=60, shift=True)
     page.wait(f"partwhole.state.found.pair.other === {chosen}")
@@ -424,13 +426,34 @@ def test_a_phone(scene: Scene, serve: Serve, browse: Browse) -> None:
     page.resize(390, 780, phone=True)
     page.wait("document.getElementById('stage').getBoundingClientRect().width === 390")
     assert page.script("document.documentElement.scrollWidth") <= 390
-    page.wait("partwhole.panels.boxes()[1].top > 0")  # one above the other
+    page.wait("partwhole.panels.boxes().every((box) => box.left + box.width <= 391 && box.height > 100)")
     page.view("trust")
     page.send("Emulation.setTouchEmulationEnabled", enabled=True)
     _, x, y = page.seen_vertex(0, skip=12)
     page.send("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
     page.send("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
     page.wait("partwhole.state.found.trust")
+
+
+def test_a_surface_fills_its_panel_until_somebody_zooms(scene: Scene, serve: Serve, browse: Browse) -> None:
+    page = browse(serve(Session(scene)).address)
+    reach = """(() => { const { surface, camera } = partwhole.panels.list[0], [box] = partwhole.panels.boxes();
+        const { clip } = camera.matrices(surface.radius, box.width / box.height);
+        return Math.max(...Array.from({ length: surface.size }, (_, v) => {
+            const p = surface.point(v), [x, y, , w] = [0, 1, 2, 3].map(
+                (r) => clip[r] * p[0] + clip[4 + r] * p[1] + clip[8 + r] * p[2] + clip[12 + r]);
+            return Math.max(Math.abs(x), Math.abs(y)) / w; })); })()"""
+    for width in (1200, 520):
+        page.resize(width, 760)
+        page.settle()
+        page.settle()
+        assert 0.75 < page.script(reach) <= 1
+    page.script("partwhole.panels.list[0].camera.magnify(2); partwhole.draw()")
+    zoom = page.script("partwhole.panels.list[0].camera.zoom")
+    page.resize(1200, 760)
+    page.settle()
+    page.settle()
+    assert page.script("partwhole.panels.list[0].camera.zoom") == zoom
 
 
 def test_simplified_surfaces_keep_the_numbers_of_the_file(cut: Cut, serve: Serve, browse: Browse) -> None:

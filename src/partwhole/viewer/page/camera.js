@@ -14,7 +14,7 @@ export class OrbitCamera {
   }
 
   reset() {
-    Object.assign(this, this.start, { zoom: 1, shift: [0, 0], fitted: false });
+    Object.assign(this, this.start, { zoom: 1, shift: [0, 0], fitted: false, held: false });
   }
 
   /** To the right, upwards, towards the eye. */
@@ -35,8 +35,19 @@ export class OrbitCamera {
     return [right, up, eye];
   }
 
-  /** Zoom and shift so that the surface fills a panel of this shape (width / height), but for a share at its top. */
-  fit(surface, aspect, top = 0) {
+  /** The size at which the surface, as it is seen first, fills so many pixels: larger is better. */
+  room(surface, width, height) {
+    if (this.shape?.surface !== surface) {
+      const start = new OrbitCamera({ ...this.start, up: this.up });
+      const { low, high } = start.extent(surface);
+      this.shape = { surface, wide: high[0] - low[0], tall: high[1] - low[1] };
+    }
+    const { wide, tall } = this.shape;
+    return Math.max(Math.min(width / (wide || 1e-6), height / (tall || 1e-6)), 1e-6);
+  }
+
+  /** How far the surface reaches to the right and upwards, in its radii. */
+  extent(surface) {
     const [right, up] = this.axes();
     const low = [Infinity, Infinity], high = [-Infinity, -Infinity];
     for (const v of surface.faces) {
@@ -47,10 +58,21 @@ export class OrbitCamera {
         high[k] = Math.max(high[k], along);
       }
     }
+    return { low, high };
+  }
+
+  /** Zoom and shift so that the surface fills a panel of this shape (width / height), but for a share at its top. */
+  fit(surface, aspect, top = 0) {
+    const { low, high } = this.extent(surface);
     const wide = Math.max(high[0] - low[0], 1e-6) / 2, tall = Math.max(high[1] - low[1], 1e-6) / 2;
     this.zoom = (((1 - MARGIN) * DISTANCE) / FOCAL) * Math.min(aspect / wide, (1 - top) / tall) * 0.95;
     this.shift = [(low[0] + high[0]) / 2, (low[1] + high[1]) / 2 + (top * DISTANCE) / (FOCAL * this.zoom)];
-    this.fitted = true;
+    Object.assign(this, { fitted: true, aspect });
+  }
+
+  /** Whether the surface should be fitted to a panel of this shape: it is new, or the panel is, and nobody has zoomed. */
+  misfits(aspect) {
+    return !this.fitted || (!this.held && Math.abs(aspect / this.aspect - 1) > 0.02);
   }
 
   /** From space to clip space, column by column, and the turn of normals. */
@@ -85,6 +107,7 @@ export class OrbitCamera {
   /** Let another axis point up. */
   stand(axis) {
     this.up = axis;
+    this.shape = null;
     this.reset();
   }
 
@@ -102,11 +125,13 @@ export class OrbitCamera {
 
   /** Shift by shares of the height of a panel. */
   move(right, up) {
+    this.held = true;
     const step = (2 * DISTANCE) / (FOCAL * this.zoom);
     this.shift = [this.shift[0] - right * step, this.shift[1] - up * step];
   }
 
   magnify(factor) {
+    this.held = true;
     this.zoom = Math.max(0.1, Math.min(200, this.zoom * factor));
   }
 
@@ -123,6 +148,6 @@ export class OrbitCamera {
     this.turn(was.azimuth - other.azimuth, other.elevation - was.elevation);
     const scale = other.zoom / this.zoom;
     this.shift = this.shift.map((along, k) => along + (other.shift[k] - was.shift[k]) * scale);
-    this.magnify(other.zoom / was.zoom);
+    if (other.held) this.magnify(other.zoom / was.zoom);
   }
 }

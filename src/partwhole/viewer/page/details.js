@@ -1,6 +1,6 @@
 // Words about what was chosen, and the legend.
 
-import { GUARANTEED, NOT_GUARANTEED, OTHER, STRAIGHT, WAY, css, gradient } from "./coats.js";
+import { NOT_GUARANTEED, OTHER, STRAIGHT, WAY, css, gradient } from "./coats.js";
 import { element } from "./dom.js";
 import { RTOL, percent } from "./views.js";
 
@@ -51,6 +51,7 @@ export function trustDetails(scene, state, engine) {
   if (!row) return [element("p", "measuring…")];
   const said = [element("p", whatHolds(engine))];
   if (row.noSameLoop) said.push(element("p", `C_L does not apply: ${row.noSameLoop}`));
+  else said.push(element("p", scene.whole ? "C_L applies, since the whole is a sphere." : "C_L holds if the whole is a sphere."));
   if (state.other === null) {
     said.push(element("p", Number(row.shares.wormhole) === 1 ? "Every distance to this vertex is guaranteed." : ""));
     return said;
@@ -58,15 +59,15 @@ export function trustDetails(scene, state, engine) {
   const j = state.other, D = row.distances[j];
   const verdict = (kind) => {
     const K = row[kind][j];
-    return `${Number.isFinite(D) && D <= K * (1 + RTOL) ? "guaranteed" : "not guaranteed"} (${length(K)})`;
+    return `${Number.isFinite(D) && D <= K * (1 + RTOL) ? "guaranteed" : "not guaranteed"}, K = ${length(K)}`;
   };
   const rows = [
     ["vertices", `${scene.part.number(state.picked)} and ${scene.part.number(j)}`],
-    ["distance on the part", length(D)],
-    ["C_T (its threshold)", verdict("boundary")],
-    ["C_W (its threshold)", verdict("wormhole")],
+    ["distance D", `${length(D)} on the part`],
+    ["C_T", verdict("boundary")],
+    ["C_W", verdict("wormhole")],
   ];
-  if (row.same_loop) rows.push(["C_L (its threshold)", verdict("same_loop")]);
+  if (row.same_loop) rows.push(["C_L", verdict("same_loop")]);
   rows.push(["soft mask", row.soft[j].toFixed(3)]);
   said.push(list(rows));
   const hole = state.found.pair?.wormhole;
@@ -119,22 +120,20 @@ export function legendElements(said) {
     bar.style.background = gradient(said.table);
     const ends = document.createElement("div");
     ends.className = "ends";
-    ends.append(element("span", said.limits[0]), element("span", said.limits[1]));
+    ends.append(...said.limits.map((limit) => element("span", limit)));
     made.push(bar, ends);
   }
-  made.push(element("p", said.text));
+  if (said.text) made.push(element("p", said.text));
   return made;
 }
 
-export function trustLegend(scene, state) {
-  const row = state.found.trust;
-  const made = [
-    key(GUARANTEED.boundary, "guaranteed by C_T"),
-    key(GUARANTEED.wormhole, "guaranteed by C_W"),
-  ];
-  if (row?.same_loop) made.push(key(GUARANTEED.same_loop, `guaranteed by C_L; ${scene.whole ? "the whole is a sphere" : "if the whole is a sphere"}`));
-  made.push(key(NOT_GUARANTEED, "nothing is known"), key(WAY, "shortest way on the part"));
-  made.push(key(STRAIGHT, "the wormhole that decided: dashed, a straight line"), key(OTHER, "the other vertex"));
-  made.push(...legendElements({ table: "good", limits: ["0", "1"], text: "Soft mask" }));
+export function trustLegend(state) {
+  const made = [element("p", "Coloured: the distance to the chosen vertex is guaranteed to be that on the whole.")];
+  made.push(key(NOT_GUARANTEED, "nothing is known"));
+  if (state.other !== null) {
+    made.push(key(OTHER, "the other vertex"), key(WAY, "shortest way to it on the part"));
+    made.push(key(STRAIGHT, "the wormhole that decided; dashed: straight"));
+  }
+  made.push(...legendElements({ table: "good", limits: ["0", "soft mask", "1"] }));
   return made;
 }

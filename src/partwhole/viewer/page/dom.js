@@ -6,7 +6,8 @@ export function at(id) {
 
 /** Text, with the names of criteria as they are printed: C_T has a small T below. */
 export function words(text) {
-  return text.split(/\b(C_[TWL])\b/).map((piece, k) => {
+  // a number and its unit stay in one line
+  return text.replace(/(\d) (%|s\b|MiB)/g, "$1\u00a0$2").split(/\b(C_[TWL])\b/).map((piece, k) => {
     if (k % 2 === 0) return document.createTextNode(piece);
     const name = document.createElement("span");
     const index = document.createElement("sub");

@@ -6,7 +6,7 @@ import { METHODS, legendElements, matchDetails, placeButtons, trustDetails, trus
 import { at, element } from "./dom.js";
 import { LiveEngine, LocalEngine } from "./engine.js";
 import { Painter } from "./painter.js";
-import { Panels } from "./panels.js";
+import { Panels, TITLE } from "./panels.js";
 import { Scene } from "./scene.js";
 import { VIEWS, judged, pairPanels, tellingOther, trustPanels } from "./views.js";
 
@@ -14,7 +14,6 @@ const SLOW = 45; // milliseconds of a frame above which turning is drawn more co
 const NEWS = 8000; // milliseconds
 const COARSEST = 0.4;
 const REST = 180; // milliseconds without turning after which all is drawn finely again
-const TITLE = 46; // pixels of a panel that its title takes
 
 export class Page {
   constructor() {
@@ -55,8 +54,9 @@ export class Page {
     at("method").replaceChildren(...this.engine.methods.map((id) => Object.assign(element("option", METHODS[id]), { value: id })));
     at("method").value = this.engine.method;
     document.title = scene.meta.title ? `${scene.meta.title} · partwhole` : "partwhole";
-    at("title").textContent = scene.meta.title || "partwhole";
+    at("title").textContent = at("title").title = scene.meta.title || "partwhole";
     at("welcome").hidden = Boolean(scene.part);
+    document.body.classList.toggle("empty", !scene.part);
     const live = scene.meta.live;
     for (const name of ["open", "report"]) {
       for (const button of document.querySelectorAll(`[data-action="${name}"]`)) button.hidden = !live;
@@ -223,7 +223,7 @@ export class Page {
     const coats = this.coats[state.view];
     this.panels.show(trust ? trustPanels(scene, state) : pairPanels(scene, coats, state));
     at("wiper").hidden = !coats.part?.before;
-    at("legend").replaceChildren(...(trust ? trustLegend(scene, state) : legendElements(view.legend?.(scene, state.found))));
+    at("legend").replaceChildren(...(trust ? trustLegend(state) : legendElements(view.legend?.(scene, state.found))));
     at("details").replaceChildren(...(trust ? trustDetails(scene, state, this.engine) : matchDetails(scene, state)));
     this.draw();
   }
@@ -294,7 +294,8 @@ export class Page {
     this.#placeWiper(boxes);
     this.panels.list.forEach((panel, k) => {
       const box = boxes[k];
-      if (!panel.camera.fitted) panel.camera.fit(panel.surface, box.width / box.height, Math.min(TITLE / box.height, 0.3));
+      const aspect = box.width / box.height;
+      if (panel.camera.misfits(aspect)) panel.camera.fit(panel.surface, aspect, Math.min(TITLE / box.height, 0.3));
       panel.camera.remember();
       this.painter.draw(panel, box);
     });

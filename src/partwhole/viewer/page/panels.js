@@ -5,6 +5,7 @@ import { words } from "./dom.js";
 
 const STILL = 5; // a pointer that moves less than this many pixels has clicked
 const STEP = 10; // degrees of an arrow key
+export const TITLE = 46; // pixels of a panel that its title takes
 
 /** Frames for panels in one element; `told` has pick(panel, vertex, shift), hover(panel, vertex), and turned(panel). */
 export class Panels {
@@ -22,6 +23,7 @@ export class Panels {
       const frame = this.element.children[k];
       panel.frame = frame;
       frame.setAttribute("aria-label", `${panel.title}. ${panel.note}`);
+      frame.children[0].title = panel.note;
       const [heading] = frame.children;
       heading.replaceChildren();
       if (panel.color) {
@@ -49,15 +51,17 @@ export class Panels {
     });
   }
 
-  /** As many columns as make the panels least narrow or flat. */
+  /** As many columns as let the surfaces be largest. */
   #arrange() {
     const { width, height } = this.element.getBoundingClientRect();
     const count = this.list.length || 1;
-    let best = 1, shape = Infinity;
+    let best = 1, largest = 0;
     for (let columns = 1; columns <= count; columns++) {
-      const aspect = width / columns / (height / Math.ceil(count / columns) || 1);
-      const bad = Math.abs(Math.log(aspect / 0.9)) + (Math.ceil(count / columns) * columns - count) * 0.3;
-      if (bad < shape) [best, shape] = [columns, bad];
+      const wide = width / columns, tall = height / Math.ceil(count / columns) - TITLE;
+      const scales = this.list.map(({ camera, surface }) => camera.room(surface, wide, tall));
+      // a little for no empty places, where it hardly matters
+      const size = Math.min(...scales) * (count % columns ? 0.8 : 1);
+      if (size > largest) [best, largest] = [columns, size];
     }
     this.element.style.gridTemplateColumns = `repeat(${best}, 1fr)`;
   }
@@ -76,6 +80,7 @@ export class Panels {
     frame.className = "panel";
     frame.tabIndex = 0;
     frame.setAttribute("role", "group");
+    frame.setAttribute("aria-describedby", "hint");
     const wipe = document.createElement("div");
     wipe.className = "wipe";
     wipe.hidden = true;
