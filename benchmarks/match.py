@@ -2,8 +2,9 @@
 
 python benchmarks/match.py --model default [--large] [--threads 2]
 
-A body of 5000 vertices and a part of 3000 in another pose, first with an empty cache, then with a warm one; with --large a
-scan of 200 000 vertices against a template of 50 000.
+A body of 5000 vertices and a part of 3000 in another pose, first with an empty cache; then another part of it, so that the
+whole is known; then the same again, which is answered from the cache; and parts in a list, one after the other. With --large
+a scan of 200 000 vertices against a template of 50 000.
 """
 
 from __future__ import annotations
@@ -32,10 +33,12 @@ def subdivided(mesh: pw.Mesh) -> pw.Mesh:
     return pw.Mesh(np.concatenate([mesh.vertices, middles]), faces, name=mesh.name)
 
 
-def write_pair(folder: Path, size: int, *, part_of: int, times: tuple[int, int]) -> tuple[Path, Path, str]:
+def write_pair(
+    folder: Path, size: int, *, part_of: int, times: tuple[int, int], pose: int = 2
+) -> tuple[Path, Path, str]:
     """A body in two poses; the part is cut out of one of them, with about so many vertices."""
     body = pw.datasets.make_body("biped", n_vertices=size, seed=1)
-    scan, whole = body.pose(2), body.pose(3)
+    scan, whole = body.pose(pose), body.pose(3)
     for _ in range(times[0]):
         scan = subdivided(scan)
     for _ in range(times[1]):
@@ -43,7 +46,7 @@ def write_pair(folder: Path, size: int, *, part_of: int, times: tuple[int, int])
     # lowest first, until so many are left
     height = np.sort(scan.vertices[:, 1])[max(scan.n_vertices - part_of, 1)]
     part = pw.datasets.cut_plane(scan, (0, height, 0), (0, 1, 0)).part
-    files = folder / "part.ply", folder / "whole.ply"
+    files = folder / f"part{pose}.ply", folder / "whole.ply"
     for mesh, file in zip((part, whole), files, strict=True):
         pw.write_mesh(mesh, file)
     return *files, f"{part.n_vertices} / {whole.n_vertices}"
@@ -59,6 +62,19 @@ def run(words: list[str], *, cache: Path, threads: int) -> tuple[float, float, f
     if os.waitstatus_to_exitcode(status):
         raise SystemExit(f"partwhole {' '.join(words)} failed")
     return wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 2**20
+
+
+def listed(folder: Path, parts: list[Path], whole: Path, model: str, threads: int) -> list[str]:
+    """A row for several parts of one whole in one run: what one more of them takes."""
+    took = []
+    for count in (1, len(parts)):
+        names = folder / f"{count}.csv"
+        names.write_text("part,whole\n" + "".join(f"{part.name},{whole.name}\n" for part in parts[:count]))
+        words = ["match", "--pairs", str(names), "--model", model, "--output", str(folder / f"all{count}"), "--quiet"]
+        took.append(run([*words, "--no-pictures", "--no-cache"], cache=folder / "none", threads=threads))
+    more = len(parts) - 1
+    wall, cores = ((took[1][place] - took[0][place]) / more for place in (0, 1))
+    return ["one more in a list, no cache, no pictures", f"{wall:.1f}", f"{cores:.1f}", f"{took[1][2]:.2f}", ""]
 
 
 def main() -> None:
@@ -80,9 +96,15 @@ def main() -> None:
             rows.append([name, f"{wall:.1f}", f"{cores:.1f}", f"{memory:.2f}", steps])
 
         part, whole, sizes = write_pair(folder, 5000, part_of=3000, times=(0, 0))
+        others = [write_pair(folder, 5000, part_of=3000, times=(0, 0), pose=pose)[0] for pose in (4, 5, 6, 7)]
         measured(f"{sizes}, first time", part, whole, cache="one")
-        measured(f"{sizes}, warm", part, whole, cache="one")
-        measured(f"{sizes}, warm, without pictures", part, whole, cache="one", extra=("--no-pictures",))
+        measured("another part, known whole", others[0], whole, cache="one")
+        measured("the same again", others[0], whole, cache="one")
+        without = ("--no-pictures",)
+        measured("first time, without pictures", part, whole, cache="three", extra=without)
+        measured("another part, without pictures", others[0], whole, cache="three", extra=without)
+        measured("the same again, without pictures", others[0], whole, cache="three", extra=without)
+        rows.append(listed(folder, others, whole, given.model, given.threads))
         if given.large:
             part, whole, sizes = write_pair(folder, 12_700, part_of=200_000, times=(2, 1))
             measured(f"{sizes}, first time", part, whole, cache="two")

@@ -43,9 +43,9 @@ def evaluate(
     which: SetOption = None,
     split: Annotated[Split, typer.Option(help="Which pairs of the set.")] = "test",
     read_out: Annotated[
-        Literal["spectral", "features", "both", "zoomout"],
+        Literal["spectral", "features", "both", "zoomout", "lateration"],
         typer.Option(
-            help="How maps are read: the nearest features, these smoothed through eigenfunctions, or by ZoomOut as well."
+            help="How maps are read: nearest features, smoothed through eigenfunctions, then by ZoomOut or by distances."
         ),
     ] = "spectral",
     refine: Annotated[
@@ -207,7 +207,7 @@ def _measured(
     held = with_truth(read_pairs(pairs, voice, report), pairs.name, voice)
     if turn_parts:
         held = with_parts_turned(held)
-    for_loss = refine > 0 or "zoomout" in read_outs
+    for_loss = refine > 0 or bool({"zoomout", "lateration"} & set(read_outs))
     judged = for_loss or any(matcher.needs_distances for matcher in matchers.values())
     check_fits(held, device=options["device"], for_loss=judged)
     kinds = {pair.ground_truth.kind for pair in held if pair.ground_truth is not None}

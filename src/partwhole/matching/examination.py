@@ -18,7 +18,7 @@ from partwhole.matching.config import TrainingConfig
 from partwhole.matching.ensemble import Ensemble
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.preparation import Report, prepared
-from partwhole.matching.soft_maps import ReadOut
+from partwhole.matching.soft_maps import BY_DISTANCES, ReadOut
 from partwhole.matching.surfaces import Surface, distances_of
 from partwhole.store.cache import Cache
 
@@ -193,7 +193,7 @@ def evaluate(
     ----------
     matcher : trained
     pairs : with ground truth
-    read_out : "features", "spectral" or "zoomout", see `Matcher.vertex_map`
+    read_out : see `Matcher.vertex_map`
     refine : steps of refinement on each pair; 0: none
     method : how distances on the wholes are measured
     weights : which weights of a training run these are, for the protocol
@@ -203,7 +203,7 @@ def evaluate(
         pairs,
         matcher.config,
         method=method,
-        for_loss=refine != 0 or read_out == "zoomout",
+        for_loss=refine != 0 or read_out in BY_DISTANCES,
         device=matcher.device.type,
         cache=cache,
         workers=workers,

@@ -18,9 +18,10 @@ from partwhole.matching.box import model_path
 from partwhole.matching.checkpoints import read_tensors, write_tensors
 from partwhole.matching.config import TrainingConfig
 from partwhole.matching.headings import View, best_rotation, orientations, score, similarity, turned_by
+from partwhole.matching.lateration import laterated
 from partwhole.matching.network import DiffusionNet
 from partwhole.matching.preparation import prepared
-from partwhole.matching.soft_maps import ReadOut, hard_map, spectral_map
+from partwhole.matching.soft_maps import BY_DISTANCES, ReadOut, hard_map, spectral_map
 from partwhole.matching.surfaces import CHANNELS, Surface, surface_of
 from partwhole.matching.zooming import less_distorted
 from partwhole.mesh import Mesh
@@ -147,7 +148,8 @@ class Matcher:
         part, whole : surfaces on the device of the network; with distances and weights if several headings are tried, or
             for ZoomOut
         read_out : "features", the vertex of the most similar features; "spectral", that map smoothed through the
-            eigenfunctions of both; "zoomout", the latter smoothed by ZoomOut where that distorts distances less
+            eigenfunctions of both; "zoomout", the latter smoothed by ZoomOut where that distorts distances less;
+            "lateration", the spectral one moved to where guaranteed distances to the places around are right
         features : `part_features` of the part and `whole_features` of the whole, if they have been computed already
         """
         if read_out not in get_args(ReadOut):
@@ -206,7 +208,9 @@ class Matcher:
             return nearest
         k = min(self.config.map_eigenpairs, part.values.shape[-1], whole.values.shape[-1])
         smooth = spectral_map(nearest, part, whole, k)
-        return smooth if read_out == "spectral" else less_distorted(smooth, part, whole)
+        if read_out == "spectral":
+            return smooth
+        return (less_distorted if read_out == "zoomout" else laterated)(smooth, part, whole)
 
     def match(
         self,
@@ -227,7 +231,7 @@ class Matcher:
         cache : where eigenpairs are kept
         """
         pair = Pair.of(part, whole)
-        judged = refine != 0 or self.needs_distances or read_out == "zoomout"
+        judged = refine != 0 or self.needs_distances or read_out in BY_DISTANCES
         stock = prepared([pair], self.config, for_loss=judged, device=self.device.type, cache=cache)
         start = time.perf_counter()
         losses: tuple[float, ...] = ()

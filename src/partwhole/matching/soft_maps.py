@@ -11,7 +11,9 @@ from torch.nn.functional import normalize
 
 from partwhole.matching.surfaces import Surface
 
-ReadOut = Literal["features", "spectral", "zoomout"]
+ReadOut = Literal["features", "spectral", "zoomout", "lateration"]
+# read-outs that compare distances, which both surfaces must have
+BY_DISTANCES: tuple[ReadOut, ...] = ("zoomout", "lateration")
 
 _BLOCK_ENTRIES = 1 << 25
 
