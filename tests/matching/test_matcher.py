@@ -132,7 +132,7 @@ def test_read_outs(matcher, stock) -> None:
     found = matcher.vertex_map(part, whole, read_out="features", features=([given[0]], [given[1]]))
     assert torch.equal(found, hard_map(*given))
     plain = inspect.unwrap(Matcher.vertex_map)
-    with pytest.raises(ValueError, match="read_out must be one of 'features', .*'lateration', got 'magic'"):
+    with pytest.raises(ValueError, match=r"read_out must be one of 'features', .*'lateration', got 'magic'"):
         plain(matcher, part, whole, read_out="magic")
 
 

@@ -270,5 +270,5 @@ def test_choices_that_are_none(cut: Cut, matcher: Matcher) -> None:
         match(cut.part, cut.whole, model=matcher, headings=0)
     with pytest.raises(ValueError, match="up='sky' must be an axis"):
         match(cut.part, cut.whole, model=matcher, up="sky")
-    with pytest.raises(ValueError, match="read_out must be one of 'features', .*'lateration', got 'tea leaves'"):
+    with pytest.raises(ValueError, match=r"read_out must be one of 'features', .*'lateration', got 'tea leaves'"):
         match.__wrapped__(cut.part, cut.whole, model=matcher, read_out="tea leaves")
