@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from partwhole.cli.reproduce_ablation import ORDER, PAPER, ROWS, verdict
+from partwhole.cli.reproduce_ablation import ORDER, PAPER, ROWS, chosen_rows, verdict
 
 
 def errors(**means: float) -> dict[str, list[float]]:
@@ -64,3 +64,10 @@ def test_the_numbers_of_the_paper_are_in_its_order() -> None:
     holes = PAPER["shrec16-holes"]
     assert sorted(ORDER, key=holes.__getitem__) == list(ORDER)
     assert all(row in ROWS for rows in PAPER.values() for row in rows)
+
+
+def test_some_rows_alone() -> None:
+    assert chosen_rows(None) == dict(ROWS)
+    assert list(chosen_rows(["soft C_W", "binary-c_t"])) == ["binary C_T", "soft C_W"]
+    with pytest.raises(ValueError, match="--mask soft C_X: there is no such row; did you mean 'soft C_"):
+        chosen_rows(["soft C_X"])

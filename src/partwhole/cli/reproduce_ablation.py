@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -61,6 +62,12 @@ def ablation(
     preset: Annotated[
         str | None, typer.Option(metavar="NAME", help="The other choices; the paper's for the set if not given.")
     ] = None,
+    masks: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--mask", metavar="NAME", help="Only these rows, such as 'soft C_W' or soft-c_w; may be repeated."
+        ),
+    ] = None,
     seeds: SeedsOption = "0,1,2",
     iterations: Annotated[int, typer.Option(min=1, help="Of each run, one pair each.")] = 10_000,
     changes: ChangesOption = None,
@@ -93,13 +100,13 @@ def ablation(
     config = chosen_config(base, changes or (), iterations=iterations)
     series = [
         Series(
-            name=label.replace(" ", "-").lower(),
+            name=_folder_name(label),
             label=label,
             config=config.with_changes(criterion=criterion, mask=mask),
             trained_on=which,
             tested_on=(which,),
         )
-        for label, (criterion, mask) in ROWS.items()
+        for label, (criterion, mask) in chosen_rows(masks).items()
     ]
     folder = output or Path(f"reproduce-ablation-{which}")
     runs, failed = trained_runs(
@@ -112,6 +119,25 @@ def ablation(
     }
     said = verdict(errors)
     finish([_section(which, (NO_MASK, described(base, config), *said))], runs, failed, folder, voice, verdict=said)
+
+
+def chosen_rows(masks: Sequence[str] | None) -> dict[str, tuple[str, str]]:
+    """The rows of these names, in the order of the table; all without any.
+
+    >>> chosen_rows(["soft-c_l", "no mask"])
+    {'no mask': ('none', 'soft'), 'soft C_L': ('same_loop', 'soft')}
+    """
+    known = {_folder_name(label): label for label in ROWS}
+    wanted = {_folder_name(mask): mask for mask in masks or ROWS}
+    for name in wanted.keys() - known:
+        near = difflib.get_close_matches(name, known, n=1)
+        meant = f"did you mean {known[near[0]]!r}? " if near else ""
+        raise ValueError(f"--mask {wanted[name]}: there is no such row; {meant}there are {', '.join(ROWS)}")
+    return {label: ROWS[label] for name, label in known.items() if name in wanted}
+
+
+def _folder_name(label: str) -> str:
+    return label.strip().replace(" ", "-").lower()
 
 
 def _section(which: str, remarks: tuple[str, ...]) -> Section:
