@@ -62,7 +62,7 @@ def test_what_comes_out(found: MatchedScan, cut: Cut, matcher: Matcher) -> None:
     k = matcher.config.map_eigenpairs
     assert found.functional_map.shape == (k, k)
     # as the matcher itself does it
-    assert np.array_equal(found.vertex_map, matcher.match(cut.part, cut.whole).vertex_map)
+    assert np.array_equal(found.vertex_map, matcher.match(cut.part, cut.whole, read_out="lateration").vertex_map)
 
 
 def test_values_are_transferred(found: MatchedScan) -> None:
@@ -153,7 +153,7 @@ def test_several_networks(cut: Cut, matcher: Matcher, config: TrainingConfig, co
     ensemble = Ensemble([matcher, other], combine=combine)
     found = match(cut.part, cut.whole, model=ensemble)
     check(found)
-    assert np.array_equal(found.vertex_map, ensemble.match(cut.part, cut.whole).vertex_map)
+    assert np.array_equal(found.vertex_map, ensemble.match(cut.part, cut.whole, read_out="lateration").vertex_map)
     check(match(cut.part, cut.whole, model=ensemble, refine=1))
 
 

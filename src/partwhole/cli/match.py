@@ -52,11 +52,11 @@ def match(
         int, typer.Option(min=0, metavar="STEPS", help="Steps of refinement on the pair, such as 15; 0 for none.")
     ] = 0,
     read_out: Annotated[
-        Literal["spectral", "features", "zoomout"],
+        Literal["lateration", "spectral", "features", "zoomout"],
         typer.Option(
-            help="How the map is read: nearest features, smoothed through eigenfunctions, or by ZoomOut as well."
+            help="How the map is read: nearest features, smoothed through eigenfunctions, then by distances or by ZoomOut."
         ),
-    ] = "spectral",
+    ] = "lateration",
     units: Annotated[
         str, typer.Option(help="auto, same, any (unknown), a factor for the part, or those of part and whole: mm:m.")
     ] = "auto",

@@ -41,7 +41,7 @@ def match(
     *,
     model: str | Path | Matcher = "default",
     refine: int = 0,
-    read_out: ReadOut = "spectral",
+    read_out: ReadOut = "lateration",
     units: str | float = "auto",
     up: str | None = None,
     headings: int | None = None,
@@ -61,7 +61,7 @@ def match(
     part, whole : meshes, or files; a file may hold points without faces, which are triangulated first
     model : a name in the box (see `model_names`), a file of weights, or a `Matcher`
     refine : steps of refinement on this pair, such as 15; 0: none
-    read_out : "features", "spectral" or "zoomout", see `Matcher.vertex_map`
+    read_out : "features", "spectral", "zoomout" or "lateration", see `Matcher.vertex_map`
     units : "auto", "same", "any", a factor, or those of part and whole such as "mm:m"; see `scaling_of`
     up : the axis that points up, such as "z", or "z:y" for part and whole; "auto" tries them all; None: as the model has it
     headings : the part is tried at so many turns about the vertical; None: as many as the model asks for
@@ -98,7 +98,7 @@ def match_inputs(
     matcher: Matcher,
     *,
     refine: int = 0,
-    read_out: ReadOut = "spectral",
+    read_out: ReadOut = "lateration",
     up: str | None = None,
     headings: int | None = None,
     cache: Cache | None = None,
