@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -27,7 +28,9 @@ COMMANDS = [
     ["reproduce", "shrec16"],
     ["reproduce", "ablation"],
     ["reproduce", "swiss-roll"],
+    ["reproduce", "figures"],
     ["embed"],
+    ["view"],
 ]
 
 
@@ -78,7 +81,10 @@ def test_help_needs_no_heavy_library() -> None:
         (["mask", "a.off", "--method", "magic"], "--method"),
         (["mask", "a.off", "--rows", "0"], "--rows"),
         (["demo", "--vertices", "many"], "--vertices"),
-        (["demo", "--verteces", "300"], "--verteces"),
+        (["demo", "--verteces", "300"], "there is no option --verteces; did you mean --vertices?"),
+        (["demo", "--frobnicate"], "there is no option --frobnicate; --help lists them"),
+        (["demo", "--plan", "bipedd"], "did you mean 'biped'?"),
+        (["evaluate", "--data", "x", "--set", "pfaust-hh"], "did you mean 'pfaust-h'?"),
     ],
 )
 def test_a_mistake_in_the_arguments_is_one_line(
@@ -86,6 +92,36 @@ def test_a_mistake_in_the_arguments_is_one_line(
 ) -> None:
     assert main(arguments) == 2
     assert message in one_error(capsys)
+
+
+def test_a_file_that_was_probably_meant_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "scans").mkdir()
+    (tmp_path / "scans" / "arm.ply").touch()
+    assert main(["mask", "scans/arn.ply"]) == 2
+    assert one_error(capsys) == "scans/arn.ply does not exist; did you mean scans/arm.ply?"
+    for other in ("scans/leg.off", "nowhere/arm.ply"):
+        assert main(["mask", other]) == 2
+        assert one_error(capsys) == f"{other} does not exist"
+
+
+def test_a_model_that_is_not_there_is_told_before_anything_is_computed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def computed(*_: object, **__: object) -> None:
+        raise AssertionError("something was computed")
+
+    monkeypatch.chdir(tmp_path)
+    for place in ("datasets.bodies.make_body", "viewer.results.read_scene", "datasets.PFaust"):
+        monkeypatch.setattr(f"partwhole.{place}", computed)
+    commands = (["demo"], ["view", "scan.ply"], ["reproduce", "figures"], ["match", "scan.ply", "whole.ply"])
+    for command in commands:
+        for name, message in (("defalt", "did you mean 'default'?"), ("gone.safetensors", "there is no file gone.saf")):
+            assert main([*command, "--model", name]) == 2
+            assert message in one_error(capsys)
+    assert list(tmp_path.iterdir()) == []
 
 
 class _Command:

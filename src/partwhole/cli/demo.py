@@ -57,6 +57,7 @@ def demo(
     from partwhole.mesh.io import write_mesh
 
     voice = Voice(as_json=as_json, quiet=quiet)
+    reason = why_not(model) if match else None
     folder = output_folder(output)
     start = time.perf_counter()
     body = _body(plan, vertices, seed)
@@ -95,12 +96,10 @@ def demo(
         "match": None,
         "files": files | meshes,
     }
-    if match:
-        reason = why_not(model)
-        if reason is None:
-            summary["match"] = demo_match(cut, body.rest, model, folder / "match", voice)
-        else:
-            voice.note(reason)
+    if reason is not None:
+        voice.note(reason)
+    elif match:
+        summary["match"] = demo_match(cut, body.rest, model, folder / "match", voice)
     summary["seconds"] = time.perf_counter() - start
     write_text(files["summary.md"], _markdown(summary))
     write_text(files["summary.json"], to_json(summary) + "\n")

@@ -18,7 +18,11 @@ WRONG = 0.15
 
 
 def why_not(model: str) -> str | None:
-    """Why nothing can be matched here, with the remedy; None if it can."""
+    """Why nothing can be matched here, with the remedy; None if it can. A model that was named must be there."""
+    if model != "default":
+        from partwhole.cli.models import model_file
+
+        model_file(model)
     try:
         import torch  # noqa: F401
     except ModuleNotFoundError:

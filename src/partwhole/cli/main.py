@@ -5,11 +5,14 @@ Exit codes: 0 done; 2 bad input, with one line on stderr; 130 interrupted; 1 a f
 
 from __future__ import annotations
 
+import difflib
+import re
 import signal
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import FrameType
 from typing import Annotated
 
@@ -94,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _complain("interrupted; nothing half-written was left behind", debug=False)
         return _INTERRUPTED
     except (ValueError, OSError) as error:
-        _complain(_described(error), debug=debug)
+        _complain(with_near_file(_described(error), given), debug=debug)
         return 2
     except MemoryError as error:
         _complain(f"not enough memory ({error or 'no more is said'}); use --rows with a smaller number", debug=debug)
@@ -102,7 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         # errors in the arguments, known by what they can do: their class lies elsewhere in other releases of Typer
         if hasattr(error, "format_message"):
-            _complain(error.format_message(), debug=debug)
+            _complain(in_our_words(error.format_message()), debug=debug)
             return 2
         _complain(f"a fault of partwhole, {type(error).__name__}: {error}; please report it with --debug", debug=debug)
         return 1
@@ -130,6 +133,43 @@ def _described(error: ValueError | OSError) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error)
+
+
+def in_our_words(message: str) -> str:
+    """What Typer says of a mistake in the arguments, with the choice that was probably meant.
+
+    >>> in_our_words("No such option: --moddel (Possible options: --headings, --model)")
+    'there is no option --moddel; did you mean --model?'
+    >>> in_our_words("Invalid value for '--method': 'exakt' is not one of 'dijkstra', 'exact'.")
+    "--method: 'exakt' is not one of 'dijkstra', 'exact'; did you mean 'exact'?"
+    """
+    option = re.match(r"No such option: (\S+?)(?: \(Possible options: (.*)\)| Did you mean (\S+?)\?)?$", message)
+    if option is not None:
+        near = difflib.get_close_matches(option[1], (option[2] or option[3] or "").split(", "), n=1)
+        return f"there is no option {option[1]}; " + (f"did you mean {near[0]}?" if near else "--help lists them")
+    plain = re.sub(r"^Invalid value for '?([^':]+)'?: (?:Value error, )?", r"\1: ", message)
+    choice = re.search(r"'([^']*)' is not one of (.*?)\.?$", plain)
+    if choice is None:
+        return plain
+    near = difflib.get_close_matches(choice[1], re.findall(r"'([^']*)'", choice[2]), n=1)
+    return plain.removesuffix(".") + (f"; did you mean {near[0]!r}?" if near else "")
+
+
+def with_near_file(message: str, given: Sequence[str]) -> str:
+    """A message about a file that is not there, with the one that was probably meant."""
+    for word in given:
+        path = Path(word)
+        if not path.name or not message.startswith(word):
+            continue
+        with suppress(OSError, ValueError):  # the folder may not be there either
+            if path.exists():
+                continue
+            near = difflib.get_close_matches(
+                path.name, [other.name for other in path.parent.iterdir()], n=1, cutoff=0.7
+            )
+            if near:
+                return f"{message}; did you mean {path.with_name(near[0])}?"
+    return message
 
 
 def _complain(message: str, *, debug: bool) -> None:

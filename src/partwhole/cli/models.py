@@ -35,7 +35,10 @@ def named_model(text: str, device: Device) -> Matcher:
 
 
 def model_file(given: str | Path) -> Path:
-    """The file of weights that a name in the box, a file or the folder of a run stands for."""
+    """The file of weights that a name in the box, a file or the folder of a run stands for; an error if there is none.
+
+    Commands ask for it first, so that a mistyped name is told before anything is computed.
+    """
     from partwhole.matching.box import box, model_path
 
     # a plain word that is no file here is a name
@@ -53,6 +56,8 @@ def model_file(given: str | Path) -> Path:
         raise ValueError(f"{path} has no {MODEL}; give the folder of a run, or a file of weights")
     if path.name == STATE:
         raise ValueError(f"{path} is for a run to go on with; give its folder, {path.parent}, or {MODEL} in it")
+    if not path.is_file():
+        raise ValueError(f"there is no file {path}; give a .safetensors file that `partwhole train` wrote")
     return path
 
 

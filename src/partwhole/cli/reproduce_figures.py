@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 import typer
 
 from partwhole.cli.learning import CacheOption, DeviceOption, WorkersOption, chosen_cache, ready, stages
-from partwhole.cli.models import load_models
+from partwhole.cli.models import load_models, model_file
 from partwhole.cli.options import JsonOption, QuietOption
 from partwhole.cli.pair_sources import SetName, pairs_from
 from partwhole.cli.reproduce_swiss_roll import swiss_roll
@@ -65,6 +65,8 @@ def figures(
     wanted = _wanted(only)
     if models and "maps" not in wanted:
         raise ValueError("--model is for maps, which --only leaves out")
+    for model in models or ():
+        model_file(model)
     root = data or (Path(os.environ["PARTWHOLE_DATA"]) if os.environ.get("PARTWHOLE_DATA") else None)
     if root is not None and not root.is_dir():
         raise ValueError(f"--data {root} is no folder")

@@ -47,13 +47,13 @@ def view(
     from partwhole.viewer.results import read_scene
 
     voice = Voice(as_json=as_json, quiet=quiet)
+    weights = _weights(model)
     scene = None
     if paths:
         with voice.warnings_as_notes():
             scene = read_scene(paths, truth=truth)
     elif truth is not None:
         raise ValueError("--truth needs a result to compare with; give its folder")
-    weights = _weights(model)
     if export is not None:
         if method != "fast_marching" or sound:
             voice.note("--method and --sound are for the page that is served; a report measures along edges")
@@ -63,13 +63,12 @@ def view(
 
 
 def _weights(model: str) -> str | Path:
-    """A name stays a name; the folder of a run stands for its weights."""
-    path = Path(model)
-    if not path.is_dir():
-        return path if path.exists() else model
+    """The file that is meant; `default` stays a name, since without it the page can still show what needs no map."""
+    if model == "default":
+        return model
     from partwhole.cli.models import model_file
 
-    return model_file(path)
+    return model_file(model)
 
 
 def _exported(scene: Scene | None, path: Path, weights: str | Path, voice: Voice) -> None:
