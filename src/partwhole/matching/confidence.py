@@ -1,142 +1,135 @@
-"""Confidence: how sure the place of each vertex is, from what can be known without the truth.
+"""Confidence: how sure the place of each vertex is, from signs that can be seen without the truth.
 
-Three things betray a wrong place. *Distortion*: distances to the vertices around, where they are guaranteed, are others on
-the whole than on the part. *Bending*: part and whole curve differently, there or everywhere. *Rivals*: the same network,
-shown the part turned, gives another place, and that map fits nearly as well. Each alone misses something; a body that is
-taken the wrong way round has hardly any distortion, for one.
+The signs of `partwhole.matching.signs` become the error to be expected by a small rule, fitted to errors that are known, and
+that becomes the probability that the place is right. The rule is monotone: nothing that speaks against a place makes it
+surer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass, fields
+from functools import cache
+from importlib.resources import files
+from typing import Any
 
 import numpy as np
-import torch
-from jaxtyping import Float, Int
-from torch import Tensor
-
-from partwhole.matching.headings import curvature_agreement
-from partwhole.matching.surfaces import Surface
-from partwhole.matching.trials import Trial
-
-# what is near, in √area of the whole
-_NEAR = 0.1
-# a rival counts half as much if its score is worse by 0.3 ln 2
-_SHARPNESS = 0.3
-_ROWS = 512
+from jaxtyping import Float
 
 # the place is counted as right if it is nearer to the truth than this, in √area of the whole
 RIGHT = 0.05
-
-
-@dataclass(frozen=True)
-class Weighing:
-    """e = Σ weight · sign is the error to be expected, in √area of the whole; confidence = 1 / (1 + (e / even)^slope).
-
-    A sum, so that each sign alone is enough for doubt. The weights are fitted to errors, slope and even so that confidence is
-    the share of vertices whose place is right.
-    """
-
-    distortion: float
-    bending: float
-    rivals: float
-    misfit: float
-    even: float
-    slope: float
-
-
-# from benchmarks/confidence.py, on training pairs of PFAUST and posed people, which nothing is tested on; rivals weigh more
-# than these alone ask for, because few of them come out turned
-FITTED = Weighing(distortion=1.0, bending=0.04, rivals=0.2, misfit=0.08, even=0.094, slope=1.9)
+# signs are lengths, in √area of the whole, but for these; what is smaller than this says no more
+_NO_LENGTHS = ("unlike", "misfit")
+_SMALLEST = 0.005
+# signs that are more unusual than this many deviations count as this
+_UNUSUAL = 4.0
+_RULE = "confidence.json"
 
 
 @dataclass(frozen=True, eq=False)
 class Signs:
-    """What betrays a wrong place, for each vertex of the part; 0 where nothing does.
+    """What betrays a wrong place, for each vertex of the part; the larger the worse.
+
+    Distances are in √area of the whole; *around* means averaged over vertices within about 0.06.
 
     Attributes
     ----------
-    distortion : mean |D_whole − D_part| to the vertices around, over guaranteed pairs, in √area of the whole
-    bending : mean |H_whole − H_part| around, H the mean curvature, in its deviation over the whole
+    distortion_close, distortion : mean |D_whole − D_part| to the vertices within about 0.06, and 0.12
+    guaranteed_distortion, guaranteed_distortion_far : the same over guaranteed pairs, within about 0.12, and 0.25
     rivals : mean distance to where other trials put the vertex, these weighed by how well they fit
+    spread : mean distance to the places that the network thinks possible, around
+    smoothing : distance to the place of the most similar features, around
+    lateration : distance by which guaranteed distances move the smoothed place, around
+    cycle : distance, on the part, to the vertex whose features are most like those of the place, around
+    unlike : 1 − cosine of the features of vertex and place, around
     misfit : 1 − correlation of the curvature of part and whole through the map: the same for all vertices
     """
 
+    distortion_close: Float[np.ndarray, "p"]
     distortion: Float[np.ndarray, "p"]
-    bending: Float[np.ndarray, "p"]
+    guaranteed_distortion: Float[np.ndarray, "p"]
+    guaranteed_distortion_far: Float[np.ndarray, "p"]
     rivals: Float[np.ndarray, "p"]
-    misfit: float
+    spread: Float[np.ndarray, "p"]
+    smoothing: Float[np.ndarray, "p"]
+    lateration: Float[np.ndarray, "p"]
+    cycle: Float[np.ndarray, "p"]
+    unlike: Float[np.ndarray, "p"]
+    misfit: Float[np.ndarray, "p"]
+
+    def __len__(self) -> int:
+        return len(self.distortion)
 
 
-def signs_of(vertex_map: Int[Tensor, "p"], chosen: Trial, trials: Sequence[Trial]) -> Signs:
-    """The signs of a map, which was read from the chosen one of several trials.
+NAMES = tuple(field.name for field in fields(Signs))
 
-    Parameters
-    ----------
-    vertex_map : as it is given out, refined and smoothed
-    chosen : the trial it comes from
-    trials : all of them; what they have in common is sure
+
+def stacked(signs: Signs) -> Float[np.ndarray, "p s"]:
+    """The signs as the rule sees them: logarithms of lengths, and the others as they are."""
+    columns = []
+    for name in NAMES:
+        value = np.asarray(getattr(signs, name), np.float64)
+        columns.append(value if name in _NO_LENGTHS else np.log(np.maximum(value, 0) + _SMALLEST))
+    return np.stack(columns, axis=1)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """log e = offset + Σ_k outer_k tanh(inner_k · z + shift_k), z the signs in deviations from their means, inner, outer ≥ 0.
+
+    e is the error to be expected, in √area of the whole; confidence = 1 / (1 + (e / even)^slope), the probability that the
+    error is below `RIGHT`.
     """
-    part, whole = chosen.part, chosen.whole
-    distortion, bending = _around(vertex_map, part, whole)
-    assert whole.distances is not None
-    scores = torch.tensor([trial.score for trial in trials])
-    shares = torch.softmax((scores.min() - scores) / _SHARPNESS, dim=0)
-    rivals = sum(
-        share * whole.distances[trial.nearest, vertex_map].float() for share, trial in zip(shares, trials, strict=True)
-    )
-    assert isinstance(rivals, Tensor)
-    off, bent, elsewhere = (values.cpu().double().numpy() for values in (distortion, bending, rivals))
-    return Signs(off, bent, elsewhere, 1 - float(curvature_agreement(vertex_map, part, whole)))
+
+    mean: tuple[float, ...]
+    deviation: tuple[float, ...]
+    inner: tuple[tuple[float, ...], ...]
+    shift: tuple[float, ...]
+    outer: tuple[float, ...]
+    offset: float
+    even: float
+    slope: float
+
+    def to_json(self) -> str:
+        """As `from_json` reads it."""
+        return json.dumps({"signs": NAMES, **asdict(self)}, indent=1) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Rule:
+        """The rule that `to_json` wrote."""
+        held: dict[str, Any] = json.loads(text)
+        if tuple(held.pop("signs")) != NAMES:
+            raise ValueError(f"the rule is for other signs than {', '.join(NAMES)}; fit it again")
+        held["inner"] = tuple(map(tuple, held["inner"]))
+        plain: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in held.items()}
+        return cls(**plain)
 
 
-def confidence_of(signs: Signs, weighing: Weighing = FITTED) -> Float[np.ndarray, "p"]:
+@cache
+def fitted_rule() -> Rule:
+    """The rule that comes with the library: from benchmarks/confidence.py, on generated people and bodies that nothing is
+    tested on."""
+    return Rule.from_json((files("partwhole.matching") / _RULE).read_text(encoding="utf-8"))
+
+
+def expected_error(signs: Signs, rule: Rule | None = None) -> Float[np.ndarray, "p"]:
+    """The error to be expected, in √area of the whole."""
+    rule = rule or fitted_rule()
+    z = (stacked(signs) - np.array(rule.mean)) / np.array(rule.deviation)
+    units = np.tanh(np.clip(z, -_UNUSUAL, _UNUSUAL) @ np.array(rule.inner).T + np.array(rule.shift))
+    return np.exp(rule.offset + units @ np.array(rule.outer))
+
+
+def confidence_of(signs: Signs, rule: Rule | None = None) -> Float[np.ndarray, "p"]:
     """The probability that a place is right, nearer to the truth than `RIGHT`, as far as the signs tell.
 
     Examples
     --------
-    >>> signs = Signs(np.array([0.0, 0.2]), np.array([0.1, 1.0]), np.array([0.0, 0.4]), misfit=0.2)
+    >>> lengths = {name: np.array([0.005, 0.3]) for name in NAMES}
+    >>> signs = Signs(**{**lengths, "unlike": np.array([0.1, 0.8]), "misfit": np.array([0.1, 0.8])})
     >>> sure, doubtful = confidence_of(signs)
     >>> bool(sure > 0.5 > doubtful)
     True
     """
-    ratio = expected_error(signs, weighing) / weighing.even
-    return 1 / (1 + ratio**weighing.slope)
-
-
-def expected_error(signs: Signs, weighing: Weighing = FITTED) -> Float[np.ndarray, "p"]:
-    """The error to be expected, in √area of the whole."""
-    return stacked(signs) @ np.array([weighing.distortion, weighing.bending, weighing.rivals, weighing.misfit])
-
-
-def stacked(signs: Signs) -> Float[np.ndarray, "p 4"]:
-    """The signs in the order of the weights."""
-    alike = np.full_like(signs.distortion, max(signs.misfit, 0.0))
-    return np.stack([signs.distortion, signs.bending, signs.rivals, alike], axis=1)
-
-
-def _around(
-    vertex_map: Int[Tensor, "p"], part: Surface, whole: Surface
-) -> tuple[Float[Tensor, "p"], Float[Tensor, "p"]]:
-    """Distortion and difference of curvature, each a mean over what is near."""
-    assert part.distances is not None
-    assert part.weights is not None
-    assert whole.distances is not None
-    assert part.curvature is not None
-    assert whole.curvature is not None
-    share = whole.mass / whole.mass.sum()
-    deviation = (share @ (whole.curvature - share @ whole.curvature).square()).sqrt().clamp(min=1e-12)
-    differs = (part.curvature - whole.curvature[vertex_map]).abs() / deviation
-    distortion, bending = [], []
-    for start in range(0, len(part), _ROWS):
-        rows = slice(start, start + _ROWS)
-        D = part.distances[rows]
-        # pairs in different pieces have weight 0, and no distance
-        near = torch.exp(-((D / _NEAR) ** 2)) * (part.weights[rows] > 0)
-        trusted = part.weights[rows] * near
-        off = (whole.distances[vertex_map[rows]][:, vertex_map].float() - D).abs()
-        distortion.append((trusted * off).sum(dim=1) / trusted.sum(dim=1).clamp(min=1e-30))
-        areas = near * part.mass
-        bending.append((areas * differs).sum(dim=1) / areas.sum(dim=1).clamp(min=1e-30))
-    return torch.cat(distortion), torch.cat(bending)
+    rule = rule or fitted_rule()
+    return 1 / (1 + (expected_error(signs, rule) / rule.even) ** rule.slope)

@@ -14,7 +14,7 @@ from torch import Tensor
 from partwhole.matching import refinement
 from partwhole.matching.answers import content_of, keep_answer, kept_answer, question
 from partwhole.matching.box import model_path
-from partwhole.matching.confidence import confidence_of, signs_of
+from partwhole.matching.confidence import confidence_of
 from partwhole.matching.doubts import doubtful_regions
 from partwhole.matching.ensemble import Ensemble
 from partwhole.matching.features import WholeFeatures, weights_of
@@ -26,6 +26,7 @@ from partwhole.matching.matcher import Matcher
 from partwhole.matching.positions import Position, axes_up, best_position
 from partwhole.matching.readying import Readied
 from partwhole.matching.shown import shown
+from partwhole.matching.signs import signs_of
 from partwhole.matching.soft_maps import ReadOut, functional_map_of
 from partwhole.matching.units import Scaling
 from partwhole.mesh import Mesh
@@ -121,14 +122,16 @@ def match_inputs(
         known=lambda compute: inputs.recall.of(inputs.whole_name, ("surface", matcher), compute),
     )
     clock.begin("matching")
+    turns = matcher.config.headings if headings is None else headings
+    whole_features = WholeFeatures(matcher, inputs.whole_name, inputs.recall, cache)
     position = best_position(
         matcher,
         given,
         factors=[factor / scaling.middle for factor in scaling.factors],
         others=[factor / scaling.middle for factor in scaling.others],
         up=up,
-        headings=matcher.config.headings if headings is None else headings,
-        whole_features=WholeFeatures(matcher, inputs.whole_name, inputs.recall, cache),
+        headings=turns,
+        whole_features=whole_features,
     )
     found = matcher.read(position.chosen.nearest, position.shown.part, position.shown.whole, read_out)
     before, losses = found, tuple[float, ...]()
@@ -136,7 +139,9 @@ def match_inputs(
         clock.begin("refinement")
         found, losses = _refined(matcher, position, refine, read_out)
     fit = fit_of(found, position)
-    sure = confidence_of(signs_of(found, position.chosen, position.trials))
+    moved = before if read_out == "lateration" else None
+    features = dict(whole_features(position.shown.whole, position.up[1], turns)).get(position.chosen.whole_angle)
+    sure = confidence_of(signs_of(found, position, matcher, moved=moved, of_whole=features))
     clock.begin("every vertex")
     lift = Lift.between(of_part, of_whole)
     confidence = np.where(of_part.covered, np.clip(lift.values(sure), 0, 1), 0.0)

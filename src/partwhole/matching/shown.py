@@ -13,14 +13,12 @@ from torch import Tensor
 from partwhole.criterion.loops import check_piece_of_sphere, twice_genus
 from partwhole.matching.config import MaskedBy
 from partwhole.matching.inputs import placed
+from partwhole.matching.lateration import guaranteed_pairs
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.preparation import low_passed
 from partwhole.matching.surfaces import Surface, distances_of, pair_weights
 from partwhole.mesh import Mesh
 from partwhole.store.cache import Cache
-
-# weights of guaranteed pairs are area · area, but for rounding
-_ROUNDING = 1e-4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,9 +42,7 @@ class Shown:
     @property
     def guaranteed(self) -> Bool[Tensor, "p p"]:
         """Pairs of the part whose distances are guaranteed by the criterion."""
-        assert self.part.weights is not None
-        areas = self.part.mass[:, None] * self.part.mass
-        return self.part.weights >= (1 - _ROUNDING) * areas
+        return guaranteed_pairs(self.part)
 
     def for_loss(self, matcher: Matcher) -> Surface:
         """The whole as the loss of a matcher sees it."""
