@@ -34,6 +34,12 @@ Measured = list[tuple[Signs, np.ndarray]]
 
 # people that the model in the box was never trained with
 _HELD_OUT = range(34, 40)
+_CALLED = {
+    "people-test": "people held out",
+    "bodies-test": "generated bodies",
+    "pfaust-m-test": "PFAUST-M",
+    "pfaust-h-test": "PFAUST-H",
+}
 _UNITS, _STEPS, _ROWS = 8, 800, 500
 # folds in which the error to be expected is that of a rule that has not seen the pair
 _FOLDS = 4
@@ -205,7 +211,7 @@ def main() -> None:
     for name, pairs in {**{f"{name} (fitted)": held for name, held in to_fit.items()}, **tests}.items():
         row, together = said(name, pairs, rule)
         rows.append(row)
-        plotted[name] = together
+        plotted[f"{_CALLED.get(name, name)}, {len(pairs)} pairs"] = together
     head = ["pairs", "number", "macro error × 100", "carried, all pairs", "within a pair", "gap", "doubtful"]
     print(table(head, rows))
     if given.plot:

@@ -22,6 +22,10 @@ def test_a_probability_is_calibrated() -> None:
     # the lowest fifth is wrong nine times out of ten, and half of all are wrong
     assert found.carried == pytest.approx(0.9 * 0.3 * 0.2 / errors.mean(), abs=0.02)
     assert found.carried <= found.possible
+    assert found.curve[20] == pytest.approx(found.carried)
+    assert found.best_curve[20] == pytest.approx(found.possible)
+    assert (found.curve <= found.best_curve + 1e-12).all()
+    assert (found.curve[0], found.curve[100]) == (0, 1)
 
 
 def test_confidence_that_says_nothing() -> None:
@@ -33,7 +37,9 @@ def test_confidence_that_says_nothing() -> None:
 
 
 def test_no_error_at_all() -> None:
-    assert math.isnan(calibration(np.ones(10), np.zeros(10)).carried)
+    found = calibration(np.ones(10), np.zeros(10))
+    assert math.isnan(found.carried)
+    assert np.isnan(found.curve).all()
 
 
 def test_what_does_not_belong_together() -> None:

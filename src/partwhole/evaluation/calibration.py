@@ -16,6 +16,8 @@ from partwhole.store.atomic import atomic_write
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_PERCENT = np.arange(101)
+
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
@@ -29,6 +31,8 @@ class Calibration:
     limit : up to which a place counts as right
     carried : which share of all errors the fifth of the vertices with the lowest confidence has; 0.2 if it says nothing
     possible : the same if the fifth with the largest errors was known: no confidence can carry more
+    curve, best_curve : the share of all errors that the least sure 0 %, 1 %, …, 100 % of the vertices have, and the same if
+        the errors were known
     """
 
     confidence: Float[np.ndarray, "g"]
@@ -37,6 +41,8 @@ class Calibration:
     limit: float
     carried: float
     possible: float
+    curve: Float[np.ndarray, "101"]
+    best_curve: Float[np.ndarray, "101"]
 
     def __repr__(self) -> str:
         return f"Calibration(the lowest fifth carries {self.carried:.0%} of the error, at most {self.possible:.0%})"
@@ -74,20 +80,25 @@ def calibration(confidence: ArrayLike, errors: ArrayLike, *, limit: float = 0.05
         raise ValueError("confidence and errors must be finite; leave out vertices that have no place")
     order = np.argsort(sure, kind="stable")
     parts = np.array_split(order, groups)
+    largest_first = -np.sort(-off)
     return Calibration(
         np.array([sure[part].mean() for part in parts]),
         np.array([off[part].mean() for part in parts]),
         np.array([(off[part] < limit).mean() for part in parts]),
         limit,
         _carried(off[order]),
-        _carried(-np.sort(-off)),
+        _carried(largest_first),
+        _shares(off[order]),
+        _shares(largest_first),
     )
 
 
 def calibration_plot(
     found: dict[str, Calibration], path: str | Path | None = None, *, title: str | None = None
 ) -> Figure:
-    """Share of right places, and mean error, against confidence; saved to `path` as PNG, whole or not at all.
+    """Share of right places against confidence, and share of the error against share of the vertices, least sure first.
+
+    Thin lines are what is possible. Saved to `path` as PNG, whole or not at all.
 
     Parameters
     ----------
@@ -105,19 +116,20 @@ def calibration_plot(
     for label, one in found.items():
         left.plot(one.confidence, one.right, marker="o", markersize=3.5, linewidth=1.4, label=label)
         carried = f"{label}: {one.carried:.0%} of {one.possible:.0%}"
-        right.plot(one.confidence, 100 * one.error, marker="o", markersize=3.5, linewidth=1.4, label=carried)
+        line = right.plot(_PERCENT, 100 * one.curve, linewidth=1.6, label=carried)[0]
+        right.plot(_PERCENT, 100 * one.best_curve, linewidth=0.8, linestyle=(0, (3, 2)), color=line.get_color())
     limit = next(iter(found.values())).limit
-    left.set(xlim=(0, 1), ylim=(0, 1.02))
-    left.set_ylabel(f"share with an error below {100 * limit:g}")
-    right.set(xlim=(0, 1), ylim=(0, None))
-    right.set_ylabel("mean geodesic error × 100")
+    left.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="confidence")
+    left.set_ylabel(f"share with an error below {100 * limit:g} (× 100)")
+    right.axvline(20, color="#9aa1a8", linewidth=1, linestyle=(0, (3, 2)))
+    right.set(xlim=(0, 100), ylim=(0, 101), xlabel="% of the vertices, the least sure first")
+    right.set_ylabel("% of the error that they have")
     for axes in (left, right):
-        axes.set_xlabel("confidence")
         axes.grid(color="#e3e6e8", linewidth=0.6)
         axes.spines[["top", "right"]].set_visible(False)
     left.legend(loc="upper left", frameon=False, fontsize=8)
     right.legend(
-        loc="upper right",
+        loc="lower right",
         frameon=False,
         fontsize=8,
         title="error in the lowest fifth, of what is possible",
@@ -138,3 +150,11 @@ def _carried(errors: Float[np.ndarray, "g"]) -> float:
     """The share of all errors that the first fifth has."""
     total = float(errors.sum())
     return float(errors[: round(len(errors) / 5)].sum() / total) if total > 0 else float("nan")
+
+
+def _shares(errors: Float[np.ndarray, "g"]) -> Float[np.ndarray, "101"]:
+    """The share of all errors that the first 0 %, 1 %, …, 100 % have; nan where there are none."""
+    sums = np.concatenate([[0.0], np.cumsum(errors)])
+    if sums[-1] == 0:
+        return np.full(len(_PERCENT), np.nan)
+    return sums[np.round(_PERCENT / 100 * len(errors)).astype(np.int64)] / sums[-1]
