@@ -17,7 +17,7 @@ from scipy.sparse import csgraph
 
 from partwhole.datasets.primitives import annulus, plane, slivers, sphere, torus
 from partwhole.geodesics import geodesic_distances, uniform_metric
-from partwhole.geodesics.distances import symmetrise
+from partwhole.geodesics.distances import Method, distances_from_each, symmetrise
 from partwhole.mesh import Mesh
 
 METHODS = ("dijkstra", "fast_marching", "exact")
@@ -325,3 +325,22 @@ def test_cuda_without_a_device_is_one_clear_line():
         pass
     with pytest.raises(ValueError, match="use device='cpu'"):
         geodesic_distances(sphere(100), device="cuda")
+
+
+@pytest.mark.parametrize("method", ["dijkstra", "fast_marching", "exact"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_one_vertex_after_another_has_the_same_distances(method: Method, dtype: type) -> None:
+    mesh = Mesh(2.5 * sphere(120, jitter=0.2).vertices, sphere(120, jitter=0.2).faces)
+    distances_from = distances_from_each(mesh, method=method, dtype=dtype)
+    for vertex in (0, 17, 119):
+        row = distances_from(vertex)
+        assert row.dtype == dtype
+        np.testing.assert_array_equal(row, geodesic_distances(mesh, [vertex], method=method, dtype=dtype)[0])
+    with pytest.raises(ValueError, match="there is no vertex 120"):
+        distances_from(120)
+
+
+def test_one_vertex_after_another_refuses_what_float32_does_not_hold() -> None:
+    mesh = Mesh(1e-40 * sphere(50).vertices, sphere(50).faces)
+    with pytest.raises(ValueError, match="use float64"):
+        distances_from_each(mesh)

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -94,3 +97,12 @@ def test_the_whole_stands_as_the_part_does(scene: Scene, cut: Cut) -> None:
     for vertices, axes in ((np.stack([x, z, -y], axis=1), "xzy"), (np.stack([z, x, y], axis=1), "yzx")):
         turned = Scene.of(cut.part, Mesh(vertices, cut.whole.faces), cut.vertex_map)
         assert turned.whole_camera.up == axes["xyz".index(scene.part.camera.up)]
+
+
+def test_the_first_look_waits_for_no_compiler(result_folder: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from partwhole.viewer.results import read_scene;"
+        f"read_scene([Path({str(result_folder)!r})]).to_bytes(); print('numba' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

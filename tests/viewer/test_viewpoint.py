@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from partwhole.datasets.bodies import make_body
 from partwhole.datasets.primitives import cylinder, sphere, sphere_cap
 from partwhole.mesh import Mesh
+from partwhole.viewer import viewpoint
 from partwhole.viewer.camera import Camera
-from partwhole.viewer.viewpoint import automatic_camera, guess_up, visible_vertices, winds_inwards
+from partwhole.viewer.viewpoint import automatic_camera, guess_up, outward_normals, visible_vertices, winds_inwards
 
 
 @pytest.mark.parametrize(
@@ -26,6 +28,15 @@ def test_half_of_a_sphere_is_seen() -> None:
     clear = np.abs(ball.vertices[:, 0]) > 0.2
     np.testing.assert_array_equal(seen[clear], ball.vertices[clear, 0] > 0)
     np.testing.assert_allclose(facing, np.maximum(ball.vertices[:, 0], 0), atol=0.02)
+
+
+def test_a_rough_look_at_the_vertices_finds_nearly_the_same() -> None:
+    hand = make_body("hand", 1500, seed=1).pose(seed=2)
+    for azimuth in (0.0, 70.0, 200.0):
+        camera = Camera(azimuth, 12.0, "y")
+        seen, _ = visible_vertices(hand, camera)
+        rough, _ = viewpoint._roughly_visible(hand, outward_normals(hand), camera)
+        assert (seen == rough).mean() > 0.9
 
 
 def test_winding_is_found_with_and_without_holes() -> None:

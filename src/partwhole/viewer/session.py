@@ -18,8 +18,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from partwhole.geodesics import geodesic_distances
-from partwhole.geodesics.distances import Method
+from partwhole.geodesics.distances import Method, distances_from_each
 from partwhole.mesh import Mesh, read_mesh
 from partwhole.mesh.io import FORMATS
 from partwhole.viewer.distortion import distortions
@@ -114,11 +113,15 @@ class Session:
         """Distances on the part from a vertex, and on the whole from its match."""
         scene = self.shown()
         check_vertex(scene.part.mesh, vertex)
-        arrays = {"part": _row(scene.part.mesh, vertex, self.method)}
-        if scene.whole is not None and scene.vertex_map is not None:
-            match = int(scene.shown_map(scene.vertex_map)[vertex])
-            arrays["whole"] = _row(scene.whole.mesh, match, self.method)
+        part, whole = self._once("rings", self._prepared_rings)
+        arrays = {"part": part(vertex)}
+        if whole is not None and scene.vertex_map is not None:
+            arrays["whole"] = whole(int(scene.shown_map(scene.vertex_map)[vertex]))
         return pack({"vertex": vertex}, arrays)
+
+    def _prepared_rings(self, scene: Scene, number: int) -> list[Callable[[int], np.ndarray] | None]:
+        surfaces = (scene.part, scene.whole if scene.vertex_map is not None else None)
+        return [None if s is None else distances_from_each(s.mesh, method=self.method) for s in surfaces]
 
     def errors_bytes(self) -> bytes:
         """Geodesic errors, where the truth is known."""
@@ -162,7 +165,8 @@ class Session:
             # what goes wrong here is told when the page asks for it; and at the end of the program nothing is
             with suppress(Exception):
                 self.scene_bytes()
-                self.explorer()
+                self.rings_bytes(0)
+                self.explorer().distances_from(0)
 
         thread = threading.Thread(target=work, daemon=True)
         thread.start()
@@ -310,7 +314,3 @@ def explorer_of(scene: Scene, *, method: Method, sound: bool) -> TrustExplorer:
     """The trust explorer of a scene; what its whole is says whether the same-loop criterion applies."""
     whole = None if scene.whole is None else scene.whole.mesh
     return TrustExplorer.of(scene.part.mesh, method=method, sound=sound, no_same_loop=why_no_sphere(whole))
-
-
-def _row(mesh: Mesh, vertex: int, method: Method) -> np.ndarray:
-    return np.asarray(geodesic_distances(mesh, [vertex], method=method, dtype=np.float32))[0]

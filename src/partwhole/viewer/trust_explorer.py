@@ -17,7 +17,7 @@ from partwhole.criterion.loops import check_piece_of_sphere
 from partwhole.criterion.min_plus import min_plus
 from partwhole.criterion.result import Kind
 from partwhole.geodesics import geodesic_distances
-from partwhole.geodesics.distances import Method
+from partwhole.geodesics.distances import Method, distances_from_each
 from partwhole.mesh import Mesh
 from partwhole.viewer.paths import Tracer
 
@@ -135,8 +135,9 @@ class TrustExplorer:
     def tracer(self) -> Tracer:
         return Tracer.of(self.mesh)
 
-    def distances_from(self, vertex: int) -> Float[np.ndarray, "n"]:
-        return np.asarray(geodesic_distances(self.mesh, [vertex], method=self.method, dtype=np.float32))[0]
+    @cached_property
+    def distances_from(self) -> Callable[[int], Float[np.ndarray, "n"]]:
+        return distances_from_each(self.mesh, method=self.method)
 
     def row(self, vertex: int) -> TrustRow:
         """The pairs of a vertex, by every criterion that applies."""
