@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from partwhole.cli.voice import to_json, write_arrays, write_text
 from partwhole.matching.answers import code_version, version_of
 from partwhole.matching.units import percent as share
+from partwhole.mesh.formats.common import counted
 from partwhole.store.atomic import atomic_write
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 MAP, SUMMARY = "map.npz", "summary.json"
 # a picture of more vertices than this shows no more
 _DRAWN = 30_000
+# pixels; larger ones take as long as the network
+_HIGH = 460
 _LISTED = 20
 
 
@@ -78,8 +82,10 @@ def write_pictures(folder: Path, found: MatchedScan, cache: Cache | None = None)
 def _draw(files: dict[str, Path], shown: MatchedScan | AsMatched, matched: Any, up: Any) -> None:
     from partwhole.viewer.map_figures import confidence_figure, map_figure
 
-    map_figure(shown.part, shown.whole, shown.vertex_map, matched=matched, up=up, path=files["map.png"])
-    confidence_figure(shown.part, shown.confidence, up=up[0] if up else None, path=files["confidence.png"])
+    sizes = {"panel_height": _HIGH}
+    map_figure(shown.part, shown.whole, shown.vertex_map, matched=matched, up=up, path=files["map.png"], **sizes)
+    axis = up[0] if up else None
+    confidence_figure(shown.part, shown.confidence, up=axis, path=files["confidence.png"], **sizes)
 
 
 def _pictured(shown: MatchedScan | AsMatched, matched: Any, up: Any) -> dict[str, Any]:
@@ -148,11 +154,20 @@ def summary_of(found: MatchedScan) -> dict[str, Any]:
             "loss_before": found.losses[0] if found.losses else None,
             "loss_after": min(found.losses) if found.losses else None,
         },
-        "warnings": list(found.warnings),
-        "notes": list(found.notes),
+        "warnings": [as_options(text) for text in found.warnings],
+        "notes": [as_options(text) for text in found.notes],
         "from_cache": found.from_cache,
         "seconds": found.seconds,
     }
+
+
+def as_options(text: str) -> str:
+    """Arguments of `match` in a text as options of the command line.
+
+    >>> as_options("another way up (up='auto'); units='mm:m' would be 0.001")
+    'another way up (--up auto); --units mm:m would be 0.001'
+    """
+    return re.sub(r"\b(up|units)='([^']*)'", r"--\1 \2", text)
 
 
 def lines_of(summary: dict[str, Any]) -> list[tuple[str, str]]:
@@ -162,13 +177,16 @@ def lines_of(summary: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [
         ("vertices of the part", _size(of_part, matched["part"])),
         ("vertices of the whole", _size(of_whole, matched["whole"])),
-        ("area of the part", f"{share(min(summary['area_share'], 1.0))} of the whole's"),
+        ("area of the part", f"{share(summary['area_share'])} of the whole's"),
         ("model, read-out", f"{summary['model']}, {summary['read_out']}"),
         ("guaranteed pairs", f"{share(summary['guaranteed'])} ({summary['criterion']})"),
         ("distances off by, on these", f"{100 * summary['distortion']:.1f} % of √area"),
         ("curvature agrees to", f"{summary['curvature_agreement']:.2f}"),
         ("orientation reversed", "unknown" if math.isnan(summary["reversed"]) else share(summary["reversed"])),
-        ("doubtful", f"{share(summary['doubtful'])} of the area, {len(summary['doubtful_regions'])} regions"),
+        (
+            "doubtful",
+            f"{share(summary['doubtful'])} of the area, {counted(len(summary['doubtful_regions']), 'region')}",
+        ),
     ]
     if summary["unmatched_vertices"]:
         rows.append(("vertices without a place", str(summary["unmatched_vertices"])))

@@ -22,7 +22,7 @@ def fit_of(vertex_map: Int[Tensor, "p"], position: Position) -> Fit:
     assert part.distances is not None
     assert whole.distances is not None
     guaranteed = position.shown.guaranteed
-    off = (whole.distances[vertex_map][:, vertex_map].float() - part.distances).abs()
+    off = (whole.distances[vertex_map][:, vertex_map].float() - part.distances).abs_().mul_(guaranteed)
     pairs = int(guaranteed.sum())
     # a vertex with itself is always guaranteed, and says nothing
     others = max(pairs - len(part), 1)
@@ -31,7 +31,7 @@ def fit_of(vertex_map: Int[Tensor, "p"], position: Position) -> Fit:
     return Fit(
         guaranteed=pairs / len(part) ** 2,
         criterion=position.shown.criterion,
-        distortion=float(off[guaranteed].sum()) / others,
+        distortion=float(off.sum()) / others,
         stretch=best_stretch(vertex_map, part, whole),
         curvature=float(curvature_agreement(vertex_map, part, whole)),
         reversed=reversed_share(vertex_map.cpu().numpy().astype(np.int64), part_mesh, whole_mesh),

@@ -28,7 +28,7 @@ from partwhole.matching.readying import Readied
 from partwhole.matching.shown import shown
 from partwhole.matching.signs import signs_of
 from partwhole.matching.soft_maps import ReadOut, functional_map_of
-from partwhole.matching.units import Scaling
+from partwhole.matching.units import Scaling, nearby_units
 from partwhole.mesh import Mesh
 from partwhole.mesh.formats.common import counted
 from partwhole.store.cache import Cache
@@ -167,7 +167,7 @@ def match_inputs(
         as_matched=AsMatched(of_part.mesh, of_whole.mesh, _numbers(found), sure),
         read_out=read_out,
         model=str(matcher.card.get("name", "a model")),
-        notes=(*inputs.notes, scaling.reason, *of_part.notes, *of_whole.notes, *given.notes, *notes),
+        notes=(*inputs.notes, _units_note(scaling, position), *of_part.notes, *of_whole.notes, *given.notes, *notes),
         warnings=(*of_part.warnings, *of_whole.warnings, *grave, *warnings_about(fit, doubtful_share)),
         seconds=clock.end(),
     )
@@ -210,10 +210,17 @@ def _remarks(part: Readied, whole: Readied, position: Position, scaling: Scaling
     if part.mesh.n_vertices < _FEW:
         grave.append(f"a part of {part.mesh.n_vertices} vertices says little about its place")
     if len(scaling.factors) > 1 or position.factor != 1:
-        grave.append(f"the scale was found by trying: lengths of the part times {scaling.middle * position.factor:.4g}")
+        factor = scaling.middle * position.factor
+        grave.append(f"the scale was found by trying: lengths of the part times {factor:.4g}{nearby_units(factor)}")
     if position.up != (position.up[1], position.up[1]) or len(position.up[0]) > 1:
         notes.append(f"taken to point up: {position.up[0]} of the part, {position.up[1]} of the whole")
     return notes, grave
+
+
+def _units_note(scaling: Scaling, position: Position) -> str:
+    if len(scaling.factors) > 1 or position.factor == 1:
+        return scaling.reason
+    return f"{scaling.reason}; distances did not agree with that, so other sizes were tried"
 
 
 def _same(part: Mesh, whole: Mesh) -> bool:

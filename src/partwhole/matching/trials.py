@@ -185,10 +185,12 @@ def score_of(
     similar: float | Tensor = 0.0,
 ) -> float:
     """`headings.score` with distances relative to those of the part, so that scales can be compared."""
+    found = score(vertex_map, part, whole, weights=weights, similar=similar)
+    if not weights[0]:
+        return float(found)
     assert part.distances is not None
     assert part.weights is not None
     size = (part.weights * part.distances.square()).sum() / part.weights.sum().clamp(min=1e-30)
-    found = score(vertex_map, part, whole, weights=weights, similar=similar)
     return float(found - weights[0] * size.clamp(min=1e-30).log())
 
 

@@ -16,6 +16,8 @@ _METRIC = tuple(10.0**power for power in (-3, 3, -1, 1, -2, 2))
 _OTHERS = tuple(length / other for length in (25.4, 1 / 25.4) for other in (1.0, 10.0, 1000.0))
 # shares that a part in other units probably, and possibly, has at least: below them several units fit by chance
 _LIKELY, _POSSIBLE = 0.1, 0.03
+# how far, in logarithms, a factor that was found by trying may be from the truth
+_NEARBY = 0.1
 # shares of the area that are tried where nothing is known about the size
 _SHARES = (1.0, 0.75, 0.55, 0.4, 0.28, 0.18, 0.1)
 
@@ -109,6 +111,20 @@ def _as_units(factor: float) -> str:
         for whole in ("m", "cm", "mm", "in"):
             if math.isclose(LENGTHS[part] / LENGTHS[whole], factor, rel_tol=1e-6):
                 return f" (as from {part} to {whole})"
+    return ""
+
+
+def nearby_units(factor: float) -> str:
+    """`; units='mm:m' would be 0.001`, where a factor that was found by trying is nearly the ratio of two common units.
+
+    >>> nearby_units(0.0242), nearby_units(0.5)
+    ("; units='in:m' would be 0.0254", '')
+    """
+    for part in ("mm", "cm", "m", "in"):
+        for whole in ("m", "cm", "mm", "in"):
+            exact = LENGTHS[part] / LENGTHS[whole]
+            if part != whole and abs(math.log(factor / exact)) < _NEARBY:
+                return f"; units='{part}:{whole}' would be {exact:.4g}"
     return ""
 
 
