@@ -11,6 +11,7 @@ import pytest
 from partwhole.datasets import GroundTruth, sphere
 from partwhole.datasets.cutting import Cut
 from partwhole.mesh import Mesh
+from partwhole.store.cache import Cache
 from partwhole.viewer.packing import unpack
 from partwhole.viewer.scene import Scene, Shown
 
@@ -97,6 +98,24 @@ def test_the_whole_stands_as_the_part_does(scene: Scene, cut: Cut) -> None:
     for vertices, axes in ((np.stack([x, z, -y], axis=1), "xzy"), (np.stack([z, x, y], axis=1), "yzx")):
         turned = Scene.of(cut.part, Mesh(vertices, cut.whole.faces), cut.vertex_map)
         assert turned.whole_camera.up == axes["xyz".index(scene.part.camera.up)]
+
+
+def test_what_was_simplified_is_kept(scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = Cache(tmp_path / "cache")
+    first = scene.simplified(350, cache=cache)
+    monkeypatch.setattr("partwhole.viewer.scene.decimate", None)  # is not called again
+    again = scene.simplified(350, cache=cache)
+    assert first.to_bytes() == again.to_bytes()
+    assert again.part.is_simplified
+    np.testing.assert_array_equal(first.part.to_shown, again.part.to_shown)
+
+
+def test_a_cache_that_can_not_be_written_does_no_harm(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Cache, "put", full)
+    assert scene.simplified(350, cache=Cache("nowhere")).part.is_simplified
 
 
 def test_the_first_look_waits_for_no_compiler(result_folder: Path) -> None:

@@ -196,7 +196,7 @@ def test_large_surfaces_are_simplified_in_the_background(scene: Scene, monkeypat
     go = threading.Event()
     simplified = Scene.simplified
 
-    def waiting(self: Scene) -> Scene:
+    def waiting(self: Scene, **_: object) -> Scene:
         assert go.wait(20)
         return simplified(self, 300)
 
@@ -233,7 +233,7 @@ def test_what_was_opened_last_is_shown(scene: Scene, monkeypatch: pytest.MonkeyP
     session, alone = Session(None), Scene.of(scene.part.full)
     simplified = threading.Event()
 
-    def slow(self: Scene) -> Scene:
+    def slow(self: Scene, **_: object) -> Scene:
         session.show(alone)
         simplified.set()
         return self

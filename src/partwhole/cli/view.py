@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from partwhole.cli.options import JsonOption, Method, MethodOption, QuietOption, SoundOption
+from partwhole.cli.learning import chosen_cache
+from partwhole.cli.options import JsonOption, MethodOption, QuietOption, SoundOption
 from partwhole.cli.voice import Voice
+from partwhole.store.cache import Cache
 
 if TYPE_CHECKING:
     from partwhole.viewer.scene import Scene
+    from partwhole.viewer.session import Session
 
 
 def view(
@@ -37,6 +40,12 @@ def view(
     sound: SoundOption = False,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Of the address; 0: any that is free.")] = 0,
     open_browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the browser.")] = True,
+    cache: Annotated[
+        bool,
+        typer.Option(
+            "--cache/--no-cache", help="Keep large surfaces as they are drawn, so that they open at once again."
+        ),
+    ] = True,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -45,6 +54,7 @@ def view(
     Serves a page to this machine alone until Ctrl-C. Without arguments it waits for two meshes to be dropped on it.
     """
     from partwhole.viewer.results import read_scene
+    from partwhole.viewer.session import Session
 
     voice = Voice(as_json=as_json, quiet=quiet)
     weights = _weights(model)
@@ -57,9 +67,10 @@ def view(
     if export is not None:
         if method != "fast_marching" or sound:
             voice.note("--method and --sound are for the page that is served; a report measures along edges")
-        _exported(scene, export, weights, voice)
+        _exported(scene, export, weights, chosen_cache(cache), voice)
     else:
-        _served(scene, weights, voice, method=method, sound=sound, port=port, open_browser=open_browser)
+        session = Session(None, method=method, sound=sound, model=weights, cache=chosen_cache(cache))
+        _served(scene, session, voice, port=port, open_browser=open_browser)
 
 
 def _weights(model: str) -> str | Path:
@@ -71,7 +82,7 @@ def _weights(model: str) -> str | Path:
     return model_file(model)
 
 
-def _exported(scene: Scene | None, path: Path, weights: str | Path, voice: Voice) -> None:
+def _exported(scene: Scene | None, path: Path, weights: str | Path, cache: Cache | None, voice: Voice) -> None:
     from partwhole.viewer.export import export_report
     from partwhole.viewer.matching import NoModel, matched
 
@@ -79,7 +90,7 @@ def _exported(scene: Scene | None, path: Path, weights: str | Path, voice: Voice
         raise ValueError("--export needs something to show; give the folder of a result, or meshes")
     if scene.is_large:
         voice.say("simplifying large surfaces for display …")
-        scene = scene.simplified()
+        scene = scene.simplified(cache=cache)
     for note in scene.notes:
         voice.note(note)
     if scene.whole is not None and scene.vertex_map is None:
@@ -92,20 +103,9 @@ def _exported(scene: Scene | None, path: Path, weights: str | Path, voice: Voice
     voice.finish({"export": path, "bytes": path.stat().st_size, "notes": voice.notes})
 
 
-def _served(
-    scene: Scene | None,
-    weights: str | Path,
-    voice: Voice,
-    *,
-    method: Method,
-    sound: bool,
-    port: int,
-    open_browser: bool,
-) -> None:
+def _served(scene: Scene | None, session: Session, voice: Voice, *, port: int, open_browser: bool) -> None:
     from partwhole.viewer.server import PageServer
-    from partwhole.viewer.session import Session
 
-    session = Session(None, method=method, sound=sound, model=weights)
     with PageServer(session, port=port) as server:
         if scene is not None:
             session.open(scene)

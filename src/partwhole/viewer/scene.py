@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -13,12 +14,15 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole.datasets.ground_truth import GroundTruth
 from partwhole.mesh import Mesh, decimate
+from partwhole.store.cache import Cache
 from partwhole.viewer.camera import Axis, Camera, picture_extent
 from partwhole.viewer.packing import pack
 from partwhole.viewer.viewpoint import automatic_camera, guess_up, outward_normals, winds_inwards
 
 # more vertices than these are no gain to the eye, and distances between them are no longer measured at once
 MOST_SHOWN = 20_000
+# raised with every change of decimation, so that nothing older is found in a cache
+_SCHEMA = 1
 # above this many faces the search for a good view takes longer than the first look at the page should
 _MOST_LOOKED_AT = 30_000
 
@@ -46,11 +50,20 @@ class Shown:
         same = np.arange(mesh.n_vertices)
         return cls(mesh, mesh, same, same)
 
-    def simplified(self, most: int) -> Shown:
-        """With at most `most` vertices drawn."""
+    def simplified(self, most: int, *, cache: Cache | None = None) -> Shown:
+        """With at most `most` vertices drawn; from the cache, if this surface was simplified before."""
         if self.full.n_vertices <= most:
             return self
+        key = {"what": "simplified surface", "schema": _SCHEMA, "mesh": self.full.content_hash, "most": most}
+        kept = None if cache is None else cache.get(key)
+        if kept is not None:
+            mesh = Mesh(self.full.vertices[kept["to_full"]], kept["faces"], name=self.full.name)
+            return Shown(self.full, mesh, kept["to_full"], kept["to_shown"])
         simpler = decimate(self.full, most, keep_border=False)
+        if cache is not None:
+            arrays = {"to_full": simpler.to_fine, "to_shown": simpler.to_coarse, "faces": simpler.mesh.faces}
+            with suppress(OSError):  # a disk that is full is no reason not to look
+                cache.put(key, arrays)
         return Shown(self.full, simpler.mesh, simpler.to_fine, simpler.to_coarse)
 
     @property
@@ -156,11 +169,11 @@ class Scene:
         surfaces = [self.part] if self.whole is None else [self.part, self.whole]
         return any(s.full.n_vertices > MOST_SHOWN and not s.is_simplified for s in surfaces)
 
-    def simplified(self, most: int = MOST_SHOWN) -> Scene:
+    def simplified(self, most: int = MOST_SHOWN, *, cache: Cache | None = None) -> Scene:
         """With at most `most` vertices of each surface drawn; a note says so."""
         surfaces = [self.part] if self.whole is None else [self.part, self.whole]
         with ThreadPoolExecutor(2) as pool:
-            part, *wholes = pool.map(lambda surface: surface.simplified(most), surfaces)
+            part, *wholes = pool.map(lambda surface: surface.simplified(most, cache=cache), surfaces)
         notes = [
             f"{surface.full.name} has {surface.full.n_vertices} vertices; {surface.mesh.n_vertices} of them are drawn, "
             "and distances are those of the surface they form."

@@ -21,6 +21,7 @@ import numpy as np
 from partwhole.geodesics.distances import Method, distances_from_each
 from partwhole.mesh import Mesh, read_mesh
 from partwhole.mesh.io import FORMATS
+from partwhole.store.cache import Cache
 from partwhole.viewer.distortion import distortions
 from partwhole.viewer.matching import NoModel, matched
 from partwhole.viewer.packing import pack
@@ -56,6 +57,7 @@ class Session:
     model : what to match with, a name in the box or a file of weights
     match : whether to look for a map where there is none
     largest_upload : bytes of a dropped file
+    cache : keeps large surfaces as they are drawn, which take long to simplify
     """
 
     scene: Scene | None
@@ -64,6 +66,7 @@ class Session:
     model: str | Path = "default"
     match: bool = True
     largest_upload: int = _LARGEST_UPLOAD
+    cache: Cache | None = None
     number: int = 0
     job: Job | None = None
     _last_row: tuple[TrustExplorer, TrustRow] | None = None
@@ -240,7 +243,7 @@ class Session:
 
         def work() -> None:
             try:
-                simpler = scene.simplified()
+                simpler = scene.simplified(cache=self.cache)
             except Exception as fault:  # whatever it is, the page says it
                 self.job = Job(f"can't be simplified: {_in_words(fault)}", began, "failed")
                 return
