@@ -160,6 +160,9 @@ def test_what_is_wrong_is_said(changes: dict[str, object], said: str) -> None:
 
 
 def test_doubt_and_certainty() -> None:
-    assert warnings_about(fit(), 0.7) == ("70 % of the part's area is doubtful",)
+    assert warnings_about(fit(), 0.6) == ("60 % of the part's area is doubtful",)
+    first, last = warnings_about(fit(), 0.7)
+    assert "the part may belong to something else" in first
+    assert last == "70 % of the part's area is doubtful"
     assert not fit(rival_margin=None, rival_angle=None).perhaps_turned
     assert not fit(reversed=float("nan")).mirrored

@@ -15,6 +15,9 @@ from partwhole.matching.positions import STRETCHED, Position
 from partwhole.matching.trials import best_stretch, rival
 from partwhole.matching.units import percent
 
+# of a map that fits, less than this is doubtful; lateration makes distances agree even where all is wrong
+_MOSTLY = 2 / 3
+
 
 def fit_of(vertex_map: Int[Tensor, "p"], position: Position) -> Fit:
     """How well a map fits that was read in this position."""
@@ -43,7 +46,7 @@ def fit_of(vertex_map: Int[Tensor, "p"], position: Position) -> Fit:
 def warnings_about(fit: Fit, doubtful_share: float) -> tuple[str, ...]:
     """What a reader should know before using the map, the gravest first."""
     said = []
-    if fit.poor:
+    if fit.poor or doubtful_share > _MOSTLY:
         said.append(
             f"the map fits badly (curvature agrees to {fit.curvature:.2f}, distances are off by {100 * fit.distortion:.1f} % "
             "of √area): the part may belong to something else, lie another way up (up='auto'), or have other units"
