@@ -6,6 +6,8 @@ A page is a script. Lines of a console block that begin with `$` are run, what s
     <!-- picture tutorials/page.png: view=texture look=120 -->      the page that `partwhole view` has just opened
     <!-- picture tutorials/map.png: file=scan-match/map.png -->     a file that a command has written
 
+Where output has changed in its numbers, `python docs/tutorials.py --update` writes the new ones into the pages.
+
 Words for the page: view=NAME, look=VERTEX (choose it and turn to it), drop=FILE,FILE, size=WIDTHxHEIGHT, scroll=PIXELS (of
 what stands beside), dark. Pages go on where the one before ended, in one folder.
 """
@@ -74,6 +76,7 @@ class Reader:
     pictures: Path
     browser: Any
     names: dict[str, Any] = field(default_factory=dict)
+    changed: dict[str, str] = field(default_factory=dict)
     _open: ExitStack = field(default_factory=ExitStack)
     _tab: Any = None
 
@@ -100,7 +103,8 @@ class Reader:
             if words[:2] == ["partwhole", "view"] and "--export" not in words:
                 self._view(words)
             else:
-                _check_shown(self._run(command), shown, f"{step.place}: {command}")
+                printed = _as_printed(self._run(command), shown, f"{step.place}: {command}")
+                self.changed |= {line: now for line, now in zip(shown, printed, strict=True) if line != now}
 
     def _python(self, step: Step) -> None:
         with chdir(self.folder):
@@ -185,14 +189,17 @@ def _plain(line: str) -> str:
     return re.sub(r"[\s─]+", " ", re.sub(r"\d+(\.\d+)?", "#", line)).strip()
 
 
-def _check_shown(printed: str, shown: list[str], place: str) -> None:
-    """What the page shows of the output must be printed, in that order; `...` stands for what is left out."""
-    lines = iter([_plain(line) for line in printed.splitlines()])
+def _as_printed(printed: str, shown: list[str], place: str) -> list[str]:
+    """What the page shows of the output, as it was printed: in that order; `...` stands for what is left out."""
+    lines, found = iter(printed.splitlines()), []
     for line in shown:
-        if line.strip() in ("...", "…"):
-            continue
-        wanted = _plain(line)
-        assert not wanted or wanted in lines, f"{place} does not print\n{line}\nas the page says, but\n{printed}"
+        if line.strip(" .…─"):
+            now = next((other for other in lines if _plain(other) == _plain(line)), None)
+            assert now is not None, f"{place} does not print\n{line}\nas the page says, but\n{printed}"
+            found.append(now.rstrip())
+        else:
+            found.append(line)
+    return found
 
 
 def _stand_in(target: Path) -> None:
@@ -219,7 +226,7 @@ def state_of_sources() -> str:
     return digest.hexdigest()
 
 
-def make(*, pictures: Path = PICTURES) -> bool:
+def make(*, pictures: Path = PICTURES, update: bool = False) -> bool:
     """Follow all pages; true if the pages of the program were seen, for which Chromium is needed."""
     found, state = program(), state_of_sources()
     stamp = pictures / "made.json"
@@ -227,7 +234,11 @@ def make(*, pictures: Path = PICTURES) -> bool:
     with tempfile.TemporaryDirectory(prefix="partwhole-tutorials-") as folder, ExitStack() as stack:
         browser = None if found is None else stack.enter_context(chromium.Chromium(found))
         for page in PAGES:
-            Reader(Path(folder), pictures, browser).follow(page)
+            reader = Reader(Path(folder), pictures, browser)
+            reader.follow(page)
+            if update:
+                lines = page.read_text().split("\n")
+                page.write_text("\n".join(reader.changed.get(line, line) for line in lines))
     stamp.write_text(json.dumps({"state": state, "seen": found is not None}))
     return found is not None
 
@@ -243,4 +254,4 @@ def make_if_changed() -> None:
 
 
 if __name__ == "__main__":
-    make()
+    make(update="--update" in sys.argv[1:])
