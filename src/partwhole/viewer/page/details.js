@@ -20,8 +20,8 @@ function list(rows) {
   return made;
 }
 
-function length(value) {
-  return Number.isFinite(value) ? value.toPrecision(4) : "∞";
+function length(value, digits = 4) {
+  return Number.isFinite(value) ? value.toPrecision(digits) : "∞";
 }
 
 /** The vertex that was chosen and its match. */
@@ -59,7 +59,7 @@ export function trustDetails(scene, state, engine) {
   const j = state.other, D = row.distances[j];
   const verdict = (kind) => {
     const K = row[kind][j];
-    return `${Number.isFinite(D) && D <= K * (1 + RTOL) ? "guaranteed" : "not guaranteed"}, K = ${length(K)}`;
+    return `${Number.isFinite(D) && D <= K * (1 + RTOL) ? "guaranteed" : "not guaranteed"}, K = ${length(K, 3)}`;
   };
   const rows = [
     ["vertices", `${scene.part.number(state.picked)} and ${scene.part.number(j)}`],
