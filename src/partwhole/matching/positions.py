@@ -15,6 +15,8 @@ from partwhole.matching.trials import UPS, Trial, best, best_stretch, resized, r
 
 # headings while the vertical is looked for; all of them once it is found
 _FEW = 4
+# where the vertical is not known, the best maps are aligned so often
+_ALIGNMENTS = 2
 # distances that differ by more than pose and noise explain
 STRETCHED = 1.25
 # another size than the one that was assumed must fit better by so much: a part that fits nowhere fits any size about as badly
@@ -92,15 +94,18 @@ def best_position(
     headings : at so many the part is tried
     whole_features : gives those of the whole if they are known
     """
+    of_part, of_whole = axes_up(up, matcher.config.vertical)
+    # what lies any way up lies along no axis
+    alignments = max(matcher.config.alignments, _ALIGNMENTS if up == "auto" else 0)
 
     def at(factor: float, up: tuple[str, str], headings: int, *, align: bool = False) -> Position:
-        return _at(matcher, given, factor, up, headings, whole_features, align)
+        return _at(matcher, given, factor, up, headings, whole_features, alignments if align else 0)
 
-    of_part, of_whole = axes_up(up, matcher.config.vertical)
     if len(of_part) * len(of_whole) > 1:
         middle = factors[len(factors) // 2]
         tried = [at(middle, (one, other), _FEW) for one in of_part for other in of_whole]
-        axes = _fittest(tried).up
+        upright = _fittest(tried).up[1]
+        axes = _fittest([at(middle, (one, upright), _FEW, align=True) for one in of_part]).up
     else:
         axes = of_part[0], of_whole[0]
     if len(factors) == 1:
@@ -138,13 +143,12 @@ def _at(
     up: tuple[str, str],
     headings: int,
     whole_features: WholeFeatures | None,
-    align: bool,
+    alignments: int,
 ) -> Position:
     vertical = matcher.config.vertical
     part = rotated(resized(given.part, factor), rotation_upwards(up[0], vertical))
     whole = rotated(given.whole, rotation_upwards(up[1], vertical))
     of_whole = whole_features(whole, up[1], headings) if whole_features else None
-    alignments = matcher.config.alignments if align else 0
     trials = trials_at(matcher, part, whole, headings, of_whole=of_whole, alignments=alignments)
     meshes = (given.meshes[0].scaled(factor), given.meshes[1]) if factor != 1 else given.meshes
     there = replace(given, part=part, whole=whole, meshes=meshes)
