@@ -61,12 +61,12 @@ export class OrbitCamera {
     return { low, high };
   }
 
-  /** Zoom and shift so that the surface fills a panel of this shape (width / height), but for a share at its top. */
-  fit(surface, aspect, top = 0) {
+  /** Zoom and shift so that the surface fills a panel of this shape (width / height), but for shares at top and bottom. */
+  fit(surface, aspect, top = 0, bottom = 0) {
     const { low, high } = this.extent(surface);
     const wide = Math.max(high[0] - low[0], 1e-6) / 2, tall = Math.max(high[1] - low[1], 1e-6) / 2;
-    this.zoom = (((1 - MARGIN) * DISTANCE) / FOCAL) * Math.min(aspect / wide, (1 - top) / tall) * 0.95;
-    this.shift = [(low[0] + high[0]) / 2, (low[1] + high[1]) / 2 + (top * DISTANCE) / (FOCAL * this.zoom)];
+    this.zoom = (((1 - MARGIN) * DISTANCE) / FOCAL) * Math.min(aspect / wide, (1 - top - bottom) / tall) * 0.95;
+    this.shift = [(low[0] + high[0]) / 2, (low[1] + high[1]) / 2 + ((top - bottom) * DISTANCE) / (FOCAL * this.zoom)];
     Object.assign(this, { fitted: true, aspect });
   }
 

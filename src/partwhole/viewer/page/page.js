@@ -13,6 +13,7 @@ import { VIEWS, judged, pairPanels, tellingOther, trustPanels } from "./views.js
 const SLOW = 45; // milliseconds of a frame above which turning is drawn more coarsely
 const NEWS = 8000; // milliseconds
 const COARSEST = 0.4;
+const SLIDER = 46; // pixels of a panel that the slider between before and after takes
 const REST = 180; // milliseconds without turning after which all is drawn finely again
 
 export class Page {
@@ -283,7 +284,8 @@ export class Page {
 
   /** The slider belongs to the part. */
   #placeWiper([box]) {
-    if (box) at("wiper").style.top = `${box.top + box.height - 46}px`;
+    if (!box) return;
+    Object.assign(at("wiper").style, { top: `${box.top + box.height - SLIDER}px`, maxWidth: `${box.width - 24}px` });
   }
 
   drawNow(pixel = Math.min(devicePixelRatio || 1, 2) * this.fineness()) {
@@ -295,7 +297,10 @@ export class Page {
     this.panels.list.forEach((panel, k) => {
       const box = boxes[k];
       const aspect = box.width / box.height;
-      if (panel.camera.misfits(aspect)) panel.camera.fit(panel.surface, aspect, Math.min(TITLE / box.height, 0.3));
+      if (panel.camera.misfits(aspect)) {
+        const slider = panel.surface === this.scene.part && this.scene.before ? SLIDER : 0;
+        panel.camera.fit(panel.surface, aspect, Math.min(TITLE / box.height, 0.3), Math.min(slider / box.height, 0.2));
+      }
       panel.camera.remember();
       this.painter.draw(panel, box);
     });
