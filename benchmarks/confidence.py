@@ -21,12 +21,10 @@ import partwhole.matching.confidence as library
 from partwhole.datasets import Pairs, PFaust
 from partwhole.datasets.people import People
 from partwhole.datasets.retriangulated import people_pairs, retriangulated_body_pairs
-from partwhole.evaluation import Calibration, calibration, calibration_plot, geodesic_errors
+from partwhole.evaluation import Calibration, calibration, calibration_plot
 from partwhole.matching.confidence import NAMES, RIGHT, Rule, Signs, confidence_of, expected_error, fitted_rule, stacked
+from partwhole.matching.judging import signs_and_errors
 from partwhole.matching.matcher import Matcher
-from partwhole.matching.positions import best_position
-from partwhole.matching.shown import shown
-from partwhole.matching.signs import signs_of
 from partwhole.store.cache import Cache
 from recording import heading, table
 
@@ -69,15 +67,8 @@ def measured(pairs: Pairs, matcher: Matcher, most: int, cache: Cache) -> Measure
     found = []
     for number in np.random.default_rng(0).permutation(len(pairs))[:most]:
         pair = pairs[int(number)]
-        given = shown(pair.part, pair.whole, 1.0, matcher, cache=cache)
-        position = best_position(matcher, given, headings=matcher.config.headings)
-        vertex_map = matcher.read(position.chosen.nearest, position.shown.part, position.shown.whole, "lateration")
-        signs = signs_of(vertex_map, position, matcher, moved=vertex_map)
-        truth, D = pair.ground_truth, given.whole.distances.numpy()
-        errors = geodesic_errors(vertex_map.numpy(), truth, D, area=pair.whole.area)
-        rows = truth.part_vertices
-        found.append((Signs(**{name: getattr(signs, name)[rows] for name in NAMES}), errors))
-        print(f"  {pair.name}: error {100 * errors.mean():.1f}", flush=True)
+        found.append(signs_and_errors(pair, matcher, cache=cache))
+        print(f"  {pair.name}: error {100 * found[-1][1].mean():.1f}", flush=True)
     return found
 
 

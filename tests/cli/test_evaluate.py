@@ -85,13 +85,15 @@ def test_a_report_shows_the_worst_pairs(
     assert json.loads((folder / "summary.json").read_text())["files"] == summary["files"]
     page = (folder / "report.html").read_text()
     # nothing is asked for: the pictures are inside
-    assert page.count("data:image/png;base64,") == 5
+    assert page.count("data:image/png;base64,") == 6
     assert "http:" not in page
     assert "https:" not in page
     text = (folder / "report.md").read_text()
     order = [summary["rows"][0]["worst_pair"]["name"]]
     assert text.index(f"![{order[0]}: mean error") < text.index("## Every pair of one, the worst first")
     assert "(pictures/00.png)" in text
+    assert "## Confidence" in text
+    assert "(calibration.png)" in text
     assert "give one of them" in one_error(*words, "--report", folder, "--output", folder)
 
 

@@ -30,7 +30,16 @@ from partwhole.cli.pair_sources import PUBLISHED_AS, DataOption, SetName, SetOpt
 from partwhole.cli.voice import Voice, output_folder, to_json, write_text
 from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.datasets.turning import with_parts_turned
-from partwhole.evaluation import Evaluation, Table, error_table, pck_plot, published_rows
+from partwhole.evaluation import (
+    Calibration,
+    Evaluation,
+    Table,
+    calibration_plot,
+    error_table,
+    pck_plot,
+    published_rows,
+)
+from partwhole.store.cache import Cache
 
 if TYPE_CHECKING:
     from partwhole.matching.matcher import Matcher
@@ -88,7 +97,9 @@ def evaluate(
     report_to: Annotated[
         Path | None,
         typer.Option(
-            "--report", metavar="DIR", help="What --output writes, and a report with pictures of the worst pairs."
+            "--report",
+            metavar="DIR",
+            help="What --output writes, and a report: the worst pairs, what confidence is worth.",
         ),
     ] = None,
     device: DeviceOption = "cpu",
@@ -136,6 +147,7 @@ def evaluate(
             turn_parts=turn_parts,
             options=options,
         )
+        calibrated = {} if report_to is None else _calibrated(matchers, held, options["cache"], report)
     beside = _published(chosen, split, voice, refined=refine > 0) if published else {}
     rows: dict[str, Any] = {}
     rows.update(_averaged(found, read_outs) if average else {row.label: row.evaluation for row in found})
@@ -160,7 +172,7 @@ def evaluate(
     place = output or report_to
     if place is not None:
         pictured = None if report_to is None else held
-        summary["files"] = _written(output_folder(place), found, table, summary, voice, pictured)
+        summary["files"] = _written(output_folder(place), found, table, summary, voice, pictured, calibrated)
         for file in summary["files"].values():
             voice.say(f"wrote {file}")
     voice.finish(summary)
@@ -240,6 +252,15 @@ def _measured(
     return rows, held
 
 
+def _calibrated(
+    matchers: Mapping[str, Matcher], held: Sequence[Pair], cache: Cache | None, report: Stages
+) -> dict[str, Calibration]:
+    """What the confidence of each model is worth."""
+    from partwhole.matching.judging import calibration_of
+
+    return {name: calibration_of(matcher, held, cache=cache, progress=report) for name, matcher in matchers.items()}
+
+
 def _averaged(found: Sequence[_Row], read_outs: Sequence[str]) -> dict[str, list[Evaluation]]:
     """All models in one row, for each way to read their maps."""
     rows = {}
@@ -297,6 +318,7 @@ def _written(
     summary: dict[str, Any],
     voice: Voice,
     pictured: Sequence[Pair] | None,
+    calibrated: Mapping[str, Calibration],
 ) -> dict[str, Path]:
     """The files that were written; with a report of these pairs, if they are given."""
     files = {
@@ -314,6 +336,9 @@ def _written(
         name = re.sub(r"[^\w.-]+", "-", row.label).strip("-")
         files[f"pairs of {row.label}"] = folder / f"pairs-{name}.csv"
         row.evaluation.write_csv(files[f"pairs of {row.label}"])
+    if calibrated:
+        files["calibration"] = folder / "calibration.png"
+        calibration_plot(dict(calibrated), files["calibration"])
     if pictured is not None:
         results = {row.label: row.evaluation for row in found}
         with voice.progress("pictures of the worst pairs") as progress:

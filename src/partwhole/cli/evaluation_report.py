@@ -51,12 +51,16 @@ def evaluation_report(
     folder : where they go
     table : of the errors
     results : of each row that was measured
-    files : the curves as "curves", and the pictures of `worst_pictures`
+    files : the curves as "curves", the plot of `calibration_plot` as "calibration", and the pictures of `worst_pictures`
     """
     from partwhole.viewer.report import Block, Heading, Picture, Rows, Text, write_report
 
     blocks: list[Block] = [Rows(table.header, table.rows), *(Text(note) for note in table.notes)]
     blocks += [Heading("Curves"), Picture(files["curves"], "Share of vertices whose error is at most so large (PCK)")]
+    if "calibration" in files:
+        said = "Left: the share of places that are right, against confidence. Right: the share of the error that the least "
+        said += "sure vertices have; thin lines are what is possible. Maps as partwhole match reads them, at most 24 pairs"
+        blocks += [Heading("Confidence"), Picture(files["calibration"], said)]
     for label, found in results.items():
         blocks.append(Heading(f"The worst pairs of {label}"))
         for number, worst in enumerate(_worst(found)):
