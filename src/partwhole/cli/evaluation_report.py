@@ -59,7 +59,9 @@ def evaluation_report(
     blocks += [Heading("Curves"), Picture(files["curves"], "Share of vertices whose error is at most so large (PCK)")]
     if "calibration" in files:
         said = "Left: the share of places that are right, against confidence. Right: the share of the error that the least "
-        said += "sure vertices have; thin lines are what is possible. Maps as partwhole match reads them, at most 24 pairs"
+        said += (
+            "sure vertices have; thin lines are what is possible. Maps as partwhole match reads them, at most 24 pairs"
+        )
         blocks += [Heading("Confidence"), Picture(files["calibration"], said)]
     for label, found in results.items():
         blocks.append(Heading(f"The worst pairs of {label}"))
