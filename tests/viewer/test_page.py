@@ -175,6 +175,13 @@ def test_all_can_be_done_from_the_keyboard(scene: Scene, serve: Serve, browse: B
     assert page.script("partwhole.state.view") == "texture"
     assert page.script("document.activeElement.getAttribute('aria-checked')") == "true"
     page.script("document.querySelector('.panel').focus()")
+    page.key("3")
+    assert page.script("partwhole.state.view") == "confidence"
+    page.key("9")  # there are not so many
+    page.script("document.getElementById('vertex').focus()")
+    page.key("1")  # is a number to be typed here
+    assert page.script("partwhole.state.view") == "confidence"
+    page.script("document.querySelector('.panel').focus()")
     azimuth = page.script("partwhole.state.cameras.part.azimuth")
     page.key("ArrowLeft")
     assert page.script("partwhole.state.cameras.part.azimuth") != azimuth

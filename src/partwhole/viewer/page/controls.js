@@ -43,7 +43,11 @@ export function bindControls(page) {
     page.draw();
   }));
   at("status").addEventListener("click", () => page.status(""));
-  addEventListener("keydown", (event) => event.key === "Escape" && page.status(""));
+  addEventListener("keydown", (event) => {
+    if (event.key === "Escape") page.status("");
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, select")) return;
+    at("views").children[Number(event.key) - 1]?.click(); // 1 is the first view
+  });
   document.addEventListener("click", (event) => {
     const action = event.target.closest("[data-action]")?.dataset.action;
     if (action) page.attempt(() => act(page, action));
