@@ -95,6 +95,13 @@ def test_features_of_a_known_whole_are_not_computed_again(
     found = match(other, cut.whole, model=matcher, cache=cache)
     assert set(seen) == {other.n_vertices}
     assert same(without_times(alone), without_times(found))
+    # where two wholes fall into one place the later one stays, and neither is taken for the other
+    monkeypatch.setattr("partwhole.matching.features._PLACES", 1)
+    another = small.lopsided(500, seed=1)
+    for whole, turns in ((cut.whole, 2), (another, 2), (cut.whole, 3)):
+        seen.clear()
+        match(other, whole, model=matcher, cache=cache, headings=turns)
+        assert whole.n_vertices in seen
 
 
 def test_weights_and_code_have_names(matcher: Matcher, tmp_path: Path) -> None:
