@@ -27,8 +27,8 @@ from partwhole.matching.zooming import less_distorted
 from partwhole.mesh import Mesh
 from partwhole.store.cache import Cache
 
-# so many of the best views are worth to be aligned
-HOPEFUL = 4
+# so many of the best views are worth to be aligned, of parts that stand upright and of others
+HOPEFUL, HOPEFUL_ANY_WAY_UP = 2, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +177,8 @@ class Matcher:
         ]
         views.sort(key=lambda view: view.score)
         best = views[0]
-        for view in views[:HOPEFUL] if self.config.alignments else ():
+        hopeful = HOPEFUL if self.config.upright else HOPEFUL_ANY_WAY_UP
+        for view in views[:hopeful] if self.config.alignments else ():
             for step in range(self.config.alignments):
                 seen = turned_by(view.part, best_rotation(view.nearest, view.part, view.whole))
                 k, j = view.heading, view.whole_heading

@@ -19,7 +19,7 @@ from torch import Tensor
 from partwhole.matching.config import Axis
 from partwhole.matching.ensemble import Ensemble
 from partwhole.matching.headings import JUDGED_BY, best_rotation, score, similarity, turned, turned_by
-from partwhole.matching.matcher import Matcher
+from partwhole.matching.matcher import HOPEFUL, Matcher
 from partwhole.matching.soft_maps import hard_map
 from partwhole.matching.surfaces import Surface, signatures
 from partwhole.spectral import Eigenpairs
@@ -28,8 +28,6 @@ from partwhole.spectral import Eigenpairs
 APART = 0.15
 # vertices that tell which headings are worth a closer look, and by how much a score must then be worse to be given up
 _SAMPLE, _HOPELESS = 700, 1.0
-# so many of the best maps are aligned
-_ALIGNED = 2
 _AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
 UPS = tuple(sign + axis for axis in "yzx" for sign in ("", "-"))
 
@@ -109,7 +107,7 @@ def trials_at(
     known = dict(of_whole)
     again = [
         trial
-        for begun in (sorted(trials, key=lambda trial: trial.score)[:_ALIGNED] if alignments else ())
+        for begun in (sorted(trials, key=lambda trial: trial.score)[:HOPEFUL] if alignments else ())
         for trial in _aligned(matcher, begun, known[begun.whole_angle], alignments)
     ]
     return [*trials, *again]
