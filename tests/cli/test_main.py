@@ -197,3 +197,19 @@ def test_shells_complete_commands_options_and_choices(words: str, offered: list[
     program = [sys.executable, "-c", "import sys; from partwhole.cli.main import main; sys.exit(main())"]
     done = subprocess.run(program, env={**os.environ, **asked}, capture_output=True, text=True, check=True)
     assert done.stdout.split() == offered
+
+
+def test_an_interruption_while_all_is_being_imported(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from partwhole import __main__ as start
+
+    class Interrupted:
+        def find_spec(self, name: str, *_: object) -> None:
+            if name == "partwhole.cli.main":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "partwhole.cli.main")
+    monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
+    assert start.main() == 130
+    assert capsys.readouterr().err == "error: interrupted\n"
