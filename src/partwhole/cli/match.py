@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from partwhole.cli.learning import CacheOption, Device, DeviceOption, Stages, chosen_cache, ready, stages
+from partwhole.cli.learning import Device, DeviceOption, Stages, chosen_cache, ready, stages
 from partwhole.cli.match_folder import lines_of, summary_of, write_map, write_pictures, write_summary
 from partwhole.cli.match_list import Entry, match_list, read_list, said_of
 from partwhole.cli.memory import told_plainly
@@ -89,7 +89,13 @@ def match(
         typer.Option(metavar="DIR", help="What --output writes, and report.html: one page to look at and to send on."),
     ] = None,
     device: DeviceOption = "cpu",
-    cache: CacheOption = True,
+    cache: Annotated[
+        bool,
+        typer.Option(
+            "--cache/--no-cache",
+            help="Answer what was asked before from PARTWHOLE_CACHE or ~/.cache/partwhole, and keep what is found there.",
+        ),
+    ] = True,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
