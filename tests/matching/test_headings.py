@@ -13,9 +13,9 @@ from partwhole.datasets import Pair, make_body, random_cuts, sphere
 from partwhole.matching import TrainingConfig, prepared, surface_of
 from partwhole.matching.headings import (
     best_heading,
-    best_rotation,
     curvature_agreement,
     distance_distortion,
+    laid_onto,
     orientations,
     score,
     similarity,
@@ -150,12 +150,22 @@ def test_orientations_are_all_that_there_are() -> None:
     torch.testing.assert_close(cube, cube.round(), atol=1e-6, rtol=0)
 
 
-def test_the_rotation_onto_the_whole_is_found_and_is_no_reflection(stock, truth) -> None:
+def test_the_motion_onto_the_whole_is_found_and_is_no_reflection(stock, truth) -> None:
     part, whole = stock.parts[0], stock.wholes[0]
     R = orientations(1, "x", upright=False)[7] @ orientations(5, "y")[1]
-    torch.testing.assert_close(best_rotation(truth, turned_by(part, R), whole), R.T, atol=1e-5, rtol=0)
+    away = turned_by(replace(part, points=part.points + torch.tensor([1.0, -2.0, 0.5])), R)
+    found = laid_onto(away, whole, truth)
+    torch.testing.assert_close(found.points, whole.points[truth], atol=1e-4, rtol=0)
+    torch.testing.assert_close(found.normals, part.normals, atol=1e-5, rtol=0)
+    # what is mirrored stays so: the normals of the part, seen from outside, would else point inwards
     mirrored = replace(part, points=part.points * torch.tensor([-1.0, 1.0, 1.0]))
-    assert float(torch.linalg.det(best_rotation(truth, mirrored, whole))) == pytest.approx(1.0, abs=1e-5)
+    laid = laid_onto(mirrored, whole, truth)
+    torch.testing.assert_close(
+        torch.cdist(laid.points, laid.points), torch.cdist(part.points, part.points), atol=1e-3, rtol=0
+    )
+    three = [3, 40, 90, 200]
+    volumes = [torch.linalg.det(s.points[three[1:]] - s.points[three[0]]) for s in (mirrored, laid)]
+    assert float(volumes[0] * volumes[1]) > 0
 
 
 def test_a_part_that_lies_any_way_up_is_turned_onto_the_whole(stock, truth) -> None:
@@ -175,7 +185,7 @@ def test_a_part_that_lies_any_way_up_is_turned_onto_the_whole(stock, truth) -> N
         matcher = Positions(new_network(CONFIG), config.with_changes(**changes))
         found = matcher.vertex_map(lying, whole, read_out="features")
         errors[name] = float(whole.distances[found, truth].mean())
-    assert errors["aligned"] < 0.2 * errors["as it lies"]
+    assert errors["aligned"] < 0.25 * errors["as it lies"]
 
 
 def test_alignment_is_never_worse_by_the_score(stock) -> None:

@@ -12,9 +12,10 @@ from partwhole.mesh import Mesh
 
 
 def with_parts_turned(pairs: Iterable[Pair], *, seed: int = 0) -> list[Pair]:
-    """The same pairs with each part turned by a random rotation, all of them equally probable; wholes stay as they are.
+    """The same pairs with each part turned by a random rotation, all of them equally probable, about its own middle.
 
-    A part that occurs in several pairs is turned in the same way in all of them.
+    The middle, the mean of its vertices, comes to lie at the origin: the place of a part means nothing either. Wholes stay as
+    they are. A part that occurs in several pairs is turned in the same way in all of them.
 
     Examples
     --------
@@ -30,7 +31,7 @@ def with_parts_turned(pairs: Iterable[Pair], *, seed: int = 0) -> list[Pair]:
         part, key = pair.part, pair.part.content_hash
         if key not in turned:
             R = random_rotation(np.random.default_rng((seed, len(turned))))
-            turned[key] = Mesh(part.vertices @ R.T, part.faces, name=part.name)
+            turned[key] = Mesh((part.vertices - part.vertices.mean(axis=0)) @ R.T, part.faces, name=part.name)
         found.append(replace(pair, part=turned[key]))
     return found
 

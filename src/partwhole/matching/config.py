@@ -48,7 +48,7 @@ class TrainingConfig:
     whole_headings : the same for the whole, where wholes stand any way round; every heading of the part is tried with every
         one of the whole
     upright : False if parts lie any way up: they are then tried at the 24 orientations of a cube in the place of headings
-    alignments : the best views are aligned so often: the part is turned onto the whole, as a rigid body, by its map, and
+    alignments : the best views are aligned so often: the part is laid onto the whole, as a rigid body, by its map, and
         matched again
     judged_by : how maps at several headings are compared: weights of the logarithm of the distortion, of the agreement of
         curvature, and of the similarity of features that belong together. The last is worth something where the network was

@@ -109,7 +109,7 @@ class View:
     heading, whole_heading : numbers of the headings that it began with
     nearest : the map by nearest features
     score : see `score`; the lower the better
-    aligned : how often the part was turned onto the whole by its map and matched again
+    aligned : how often the part was laid onto the whole by its map and matched again
     """
 
     part: Surface
@@ -121,25 +121,30 @@ class View:
     aligned: int = 0
 
 
-def best_rotation(vertex_map: Int[Tensor, "p"], part: Surface, whole: Surface) -> Float[Tensor, "3 3"]:
-    """argmin over rotations R of Σ area |R (x − mean x) − (y − mean y)|², y the places of the part's vertices on the whole.
+def laid_onto(part: Surface, whole: Surface, vertex_map: Int[Tensor, "p"]) -> Surface:
+    """The part moved as a rigid body, so that its vertices lie nearest to their places on the whole; for the network alone.
+
+    argmin over rotations R and shifts t of Σ area |R x + t − y|², y the places.
 
     Examples
     --------
     >>> from partwhole.datasets import sphere
     >>> from partwhole.matching import surface_of
     >>> ball = surface_of(sphere(200).scaled(0.28), eigenpairs=5)
-    >>> best_rotation(torch.arange(200), turned(ball, 1.0, "y"), ball).allclose(turns(torch.tensor(-1.0), "y"), atol=1e-5)
+    >>> away = turned(replace(ball, points=ball.points + 3), 1.0, "y")
+    >>> laid_onto(away, ball, torch.arange(200)).points.allclose(ball.points, atol=1e-5)
     True
     """
     share = (part.mass / part.mass.sum()).double()
     x, y = part.points.double(), whole.points[vertex_map].double()
-    x, y = x - share @ x, y - share @ y
-    U, _, Vt = torch.linalg.svd((share[:, None] * x).T @ y)
+    middle, place = share @ x, share @ y
+    U, _, Vt = torch.linalg.svd((share[:, None] * (x - middle)).T @ (y - place))
     # a mirror image is no rotation: the least stretched axis is turned back
     flip = torch.ones(3, dtype=torch.float64, device=x.device)
     flip[2] = torch.linalg.det(U @ Vt).sign()
-    return ((Vt.T * flip) @ U.T).to(part.points.dtype)
+    R = (Vt.T * flip) @ U.T
+    points = (x - middle) @ R.T + place
+    return replace(part, points=points.to(part.points), normals=part.normals @ R.T.to(part.normals))
 
 
 def turned_by(surface: Surface, R: Float[Tensor, "3 3"]) -> Surface:

@@ -17,7 +17,7 @@ from partwhole.datasets.pairs import Pair
 from partwhole.matching.box import model_path
 from partwhole.matching.checkpoints import read_tensors, write_tensors
 from partwhole.matching.config import TrainingConfig
-from partwhole.matching.headings import View, best_rotation, orientations, score, similarity, turned_by
+from partwhole.matching.headings import View, laid_onto, orientations, score, similarity, turned_by
 from partwhole.matching.lateration import laterated
 from partwhole.matching.network import DiffusionNet
 from partwhole.matching.preparation import prepared
@@ -161,7 +161,7 @@ class Matcher:
     ) -> View:
         """Part and whole as they are best shown to the network, of all headings that are tried, and their map.
 
-        If the choices ask for it, the part of the best views is then turned onto the whole by its map, and matched again.
+        If the choices ask for it, the part of the best views is then laid onto the whole by its map, and matched again.
 
         Parameters
         ----------
@@ -180,7 +180,7 @@ class Matcher:
         hopeful = HOPEFUL if self.config.upright else HOPEFUL_ANY_WAY_UP
         for view in views[:hopeful] if self.config.alignments else ():
             for step in range(self.config.alignments):
-                seen = turned_by(view.part, best_rotation(view.nearest, view.part, view.whole))
+                seen = laid_onto(view.part, view.whole, view.nearest)
                 k, j = view.heading, view.whole_heading
                 again = self._views((seen, view.whole), (self.features(seen), of_whole[j]), (k, j, step + 1))
                 view = min(again, key=lambda found: found.score)

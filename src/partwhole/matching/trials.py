@@ -18,7 +18,7 @@ from torch import Tensor
 
 from partwhole.matching.config import Axis
 from partwhole.matching.ensemble import Ensemble
-from partwhole.matching.headings import JUDGED_BY, best_rotation, score, similarity, turned, turned_by
+from partwhole.matching.headings import JUDGED_BY, laid_onto, score, similarity, turned, turned_by
 from partwhole.matching.matcher import HOPEFUL, Matcher
 from partwhole.matching.soft_maps import hard_map
 from partwhole.matching.surfaces import Surface, signatures
@@ -42,7 +42,7 @@ class Trial:
     angle, whole_angle : by which part and whole were turned about the vertical, in radians
     nearest : the map by nearest features
     score : see `score_of`; the lower the better
-    rotation : of the part, turned already, onto the whole as a rigid body; None: it was not aligned
+    laid : the part as it was seen where its map had laid it onto the whole; None: it was not aligned
     """
 
     part: Surface
@@ -51,13 +51,12 @@ class Trial:
     nearest: Int[Tensor, "p"]
     score: float
     whole_angle: float = 0.0
-    rotation: Float[Tensor, "3 3"] | None = None
+    laid: Surface | None = None
 
     def seen(self, vertical: Axis) -> tuple[Surface, Surface]:
         """Part and whole as the network saw them."""
-        part = turned(self.part, self.angle, vertical) if self.angle else self.part
-        whole = turned(self.whole, self.whole_angle, vertical) if self.whole_angle else self.whole
-        return part if self.rotation is None else turned_by(part, self.rotation), whole
+        part = self.laid or (turned(self.part, self.angle, vertical) if self.angle else self.part)
+        return part, turned(self.whole, self.whole_angle, vertical) if self.whole_angle else self.whole
 
     @property
     def turn(self) -> float:
@@ -85,7 +84,7 @@ def trials_at(
     part, whole : as they stand
     headings : of the part
     of_whole : `features_at` the headings of the whole, if they are known
-    alignments : so often the part of the best maps is turned onto the whole by its map, and matched again
+    alignments : so often the part of the best maps is laid onto the whole by its map, and matched again
     """
     of_part = features_at(matcher, part, headings)
     of_whole = of_whole or features_at(matcher, whole, whole_headings(matcher, headings))
@@ -114,15 +113,13 @@ def trials_at(
 
 
 def _aligned(matcher: Matcher, trial: Trial, of_whole: Float[Tensor, "*m n f"], steps: int) -> Iterator[Trial]:
-    """The trial with its part turned onto the whole by its map, again and again; the best of each step."""
+    """The trial with its part laid onto the whole by its map, again and again; the best of each step."""
     for _ in range(steps):
         part, whole = trial.seen(matcher.config.vertical)
-        R = best_rotation(trial.nearest, part, whole)
-        seen = turned_by(part, R)
-        rotation = R if trial.rotation is None else R @ trial.rotation
+        seen = laid_onto(part, whole, trial.nearest)
         found = _tried(matcher, matcher.features(seen), of_whole, seen, whole)
         nearest, value = min(found, key=lambda one: one[1])
-        trial = replace(trial, nearest=nearest, score=value, rotation=rotation)
+        trial = replace(trial, nearest=nearest, score=value, laid=seen)
         yield trial
 
 
