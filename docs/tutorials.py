@@ -185,8 +185,9 @@ def _surroundings(folder: Path) -> dict[str, str]:
 
 
 def _plain(line: str) -> str:
-    """A line without its numbers, and without the spaces and rules that depend on their width."""
-    return re.sub(r"[\s─]+", " ", re.sub(r"\d+(\.\d+)?", "#", line)).strip()
+    """A line without its numbers, and without what depends on them: spaces, rules, and plurals."""
+    without = re.sub(r"\bregions\b", "region", re.sub(r"\d+(\.\d+)?", "#", line))
+    return re.sub(r"[\s─]+", " ", without).strip()
 
 
 def _as_printed(printed: str, shown: list[str], place: str) -> list[str]:
