@@ -138,6 +138,7 @@ def test_parts_that_lie_any_way_up_and_models_that_expect_it(
         errors.append(row["measures"]["macro"])
     assert len(set(errors)) == 3
     assert "--with rotation is a choice of training" in one_error(*words, "--with", "rotation=3")
+    assert "did you mean 'alignments'" in one_error(*words, "--with", "alignment=3")
     assert "upright is true or false" in one_error(*words, "--with", "upright=3")
 
 

@@ -93,6 +93,8 @@ def test_a_run_begins_with_one_model_and_is_taught_by_another(
     capsys.readouterr()
     assert main(["train", "--resume", str(second), "--start", str(first)]) == 2
     assert "--start can't be changed in a run that goes on" in capsys.readouterr().err
+    assert main([*fresh, "--start", str(first), "--with", "width=4", "-o", str(tmp_path / "third")]) == 2
+    assert "--with width is not free with --start" in capsys.readouterr().err
     assert main([*fresh, "--start", "nobody", "-o", str(tmp_path / "third")]) == 2
     assert not (tmp_path / "third").exists()
 

@@ -275,12 +275,14 @@ def _changed(matcher: Matcher, changes: Sequence[str]) -> Matcher:
     from partwhole.matching.matcher import Matcher
 
     given = changed_choices(changes)
+    # a name that there is not is refused with the nearest one
+    config = matcher.config.with_changes(**given)
     misplaced = [name for name in given if name not in AT_MATCHING]
     if misplaced:
         raise ValueError(
             f"--with {misplaced[0]} is a choice of training; a trained model can be given {', '.join(AT_MATCHING)}"
         )
-    return Matcher(matcher.network, matcher.config.with_changes(**given), matcher.card)
+    return Matcher(matcher.network, config, matcher.card)
 
 
 def _check_same_choices(matchers: Mapping[str, Matcher], option: str) -> None:

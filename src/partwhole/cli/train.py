@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from partwhole.cli.choices import choice_rows, chosen_config, preset_rows
+from partwhole.cli.choices import changed_choices, choice_rows, chosen_config, preset_rows
 from partwhole.cli.learning import (
     CacheOption,
     Device,
@@ -117,7 +117,18 @@ def train(
         return
     if resume is None:
         order = _ordered(
-            *(data, which, preset, changes, iterations, seed, validate, watch_test, device, start, teacher), voice
+            data,
+            which,
+            preset,
+            changes,
+            iterations,
+            seed,
+            validate,
+            watch_test,
+            device,
+            start,
+            teacher,
+            voice,
         )
         folder = output or Path(f"{order.label}-seed{order.config.seed}")
     else:
@@ -163,6 +174,11 @@ def _ordered(
         for what, of in (("start", start), ("teacher", teacher))
     }
     if start is not None:
+        fixed = [choice for choice in _SIZE if choice in changed_choices(changes or ())]
+        if fixed:
+            raise ValueError(
+                f"--with {fixed[0]} is not free with --start: it is that of the model; leave one of them out"
+            )
         size = named_model(start, "cpu").config.to_json()
         config = config.with_changes(**{choice: size[choice] for choice in _SIZE})
     if teacher is not None and not config.correspondence_weight:

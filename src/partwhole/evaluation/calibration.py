@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from partwhole.store.atomic import atomic_write
+from partwhole.store.figures import saved
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -137,13 +136,7 @@ def calibration_plot(
     )
     if title:
         figure.suptitle(title, fontsize=9.5)
-    if path is not None:
-        buffer = io.BytesIO()
-        # no time stamp and no version inside, so that the same figure is the same file
-        figure.savefig(buffer, format="png", metadata={"Software": None})
-        with atomic_write(Path(path)) as file:
-            file.write(buffer.getvalue())
-    return figure
+    return saved(figure, path)
 
 
 def _carried(errors: Float[np.ndarray, "g"]) -> float:

@@ -17,7 +17,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from partwhole.matching.config import Axis
-from partwhole.matching.ensemble import Ensemble
 from partwhole.matching.headings import JUDGED_BY, laid_onto, score, similarity, turned, turned_by
 from partwhole.matching.matcher import HOPEFUL, Matcher
 from partwhole.matching.soft_maps import hard_map
@@ -55,8 +54,10 @@ class Trial:
 
     def seen(self, vertical: Axis) -> tuple[Surface, Surface]:
         """Part and whole as the network saw them."""
-        part = self.laid or (turned(self.part, self.angle, vertical) if self.angle else self.part)
-        return part, turned(self.whole, self.whole_angle, vertical) if self.whole_angle else self.whole
+        whole = turned(self.whole, self.whole_angle, vertical) if self.whole_angle else self.whole
+        if self.laid is not None:
+            return self.laid, whole
+        return turned(self.part, self.angle, vertical) if self.angle else self.part, whole
 
     @property
     def turn(self) -> float:
@@ -162,9 +163,8 @@ def _tried(
     whole: Surface,
 ) -> list[tuple[Int[Tensor, "q"], float]]:
     """Maps by nearest features with their scores: one, or for an ensemble that chooses one of each network."""
-    compared = matcher.compared(of_part, of_whole) if isinstance(matcher, Ensemble) else [(of_part, of_whole)]
     found = []
-    for one, other in compared:
+    for one, other in matcher.compared(of_part, of_whole):
         nearest = hard_map(one, other)
         sure = similarity(nearest, one, other, part) if matcher.config.judged_by[2] else 0.0
         found.append((nearest, score_of(nearest, part, whole, weights=matcher.config.judged_by, similar=sure)))

@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole.datasets.pairs import Pair
+from partwhole.store.figures import saved
 from partwhole.viewer.camera import Axis
 from partwhole.viewer.colors import NOT_GUARANTEED, colormap, rgb
 from partwhole.viewer.map_figures import coordinate_colors, drawn, same_side, side_by_side
-from partwhole.viewer.saving import saved
 from partwhole.viewer.viewpoint import automatic_camera, guess_up
 
 if TYPE_CHECKING:

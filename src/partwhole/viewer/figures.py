@@ -12,10 +12,10 @@ from jaxtyping import Bool, Float, Num, UInt8
 
 from partwhole.criterion.result import Criterion
 from partwhole.mesh import Mesh
+from partwhole.store.figures import saved
 from partwhole.viewer.camera import Axis, Camera, picture_extent
 from partwhole.viewer.colors import CHOSEN, GUARANTEED, NOT_GUARANTEED, Color, colormap, rgb
 from partwhole.viewer.render import Dots, Polyline, render
-from partwhole.viewer.saving import saved
 from partwhole.viewer.viewpoint import automatic_camera
 
 if TYPE_CHECKING:

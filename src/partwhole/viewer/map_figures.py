@@ -11,10 +11,10 @@ import numpy as np
 from jaxtyping import Bool, Complex, Float, Int, UInt8
 
 from partwhole.mesh import Mesh
+from partwhole.store.figures import saved
 from partwhole.viewer.camera import Axis, Camera, picture_extent
 from partwhole.viewer.colors import NOT_GUARANTEED, colormap, rgb
 from partwhole.viewer.render import Polyline, render
-from partwhole.viewer.saving import saved
 from partwhole.viewer.viewpoint import automatic_camera, guess_up
 
 if TYPE_CHECKING:
