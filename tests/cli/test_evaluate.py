@@ -177,6 +177,20 @@ def test_published_errors_stand_beside(runs: list[Path], contest: Path, capsys: 
     assert "split of its training" not in err
 
 
+def test_a_model_of_shapes_that_stand_otherwise(
+    runs: list[Path], contest: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["evaluate", "--data", str(contest), "--model", str(runs[0]), "--no-cache"]
+    said = "knows shapes that stand along y, these stand along z: --with vertical=z"
+    errors = []
+    for more in ([], ["--with", "vertical=z"]):
+        assert main([*words, *more, "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert any(said in note for note in found["notes"]) == (not more)
+        errors.append(found["rows"][0]["measures"]["macro"])
+    assert errors[0] != errors[1]
+
+
 def test_refined_maps_stand_beside_refined_errors(
     runs: list[Path], contest: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -91,9 +91,12 @@ def test_the_truth_goes_into_the_buffers_too(pairs, still, cache) -> None:
 @pytest.mark.gpu
 def test_the_truth_is_recorded_too(small, still, cache) -> None:
     pairs = pairs_of_many_sizes(small)
-    chosen = still.with_changes(correspondence_weight=3.0)
-    slow, fast = (train(pairs, chosen, device=device, cache=cache) for device in ("cpu", "cuda"))
-    np.testing.assert_allclose(fast.losses, slow.losses, rtol=5e-3, atol=5e-3)
+    for alone in (False, True):
+        # without distances, if nothing asks for them
+        others = {"distortion_weight": 0.0, "orthogonality_weight": 0.0} if alone else {}
+        chosen = still.with_changes(correspondence_weight=3.0, **others)
+        slow, fast = (train(pairs, chosen, device=device, cache=cache) for device in ("cpu", "cuda"))
+        np.testing.assert_allclose(fast.losses, slow.losses, rtol=5e-3, atol=5e-3)
 
 
 @pytest.mark.gpu

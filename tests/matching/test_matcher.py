@@ -10,8 +10,10 @@ import torch
 from safetensors.torch import save_file
 
 from partwhole.datasets import Pairs, sphere
-from partwhole.matching import Match, Matcher, TrainingConfig, hard_map, spectral_map
+from partwhole.matching import Ensemble, Match, Matcher, TrainingConfig, hard_map, spectral_map
+from partwhole.matching.axes import rotation_upwards
 from partwhole.matching.checkpoints import FORMAT, write_tensors
+from partwhole.matching.headings import turned_by
 from partwhole.matching.matcher import new_network
 from partwhole.mesh import Mesh
 
@@ -121,6 +123,20 @@ def test_surfaces_prepared_for_other_inputs(config, stock) -> None:
     wrong = Matcher(new_network(config.with_changes(inputs="signatures")), config)
     with pytest.raises(ValueError, match="have 6 channels, the network was made for 32; prepare the surfaces"):
         wrong.vertex_map(stock.parts[0], stock.wholes[0])
+
+
+@pytest.mark.parametrize("inputs", ["xyz", "signatures", "xyz+signatures"])
+@pytest.mark.parametrize("vertical", ["x", "y", "z"])
+def test_a_network_for_shapes_that_stand_otherwise(config, stock, inputs, vertical) -> None:
+    upright = Matcher(new_network(config.with_changes(inputs=inputs)), config.with_changes(inputs=inputs, vertical="y"))
+    other = upright.standing(vertical)
+    assert other.config.vertical == vertical
+    assert upright.config.vertical == "y"
+    surface = stock.parts[0]
+    R = torch.tensor(rotation_upwards("y", vertical), dtype=torch.float32)
+    torch.testing.assert_close(other.features(turned_by(surface, R)), upright.features(surface))
+    both = Ensemble([upright, upright]).standing(vertical)
+    torch.testing.assert_close(both.features(turned_by(surface, R))[1], upright.features(surface))
 
 
 def test_read_outs(matcher, stock) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+import partwhole.matching.preparation as preparation
 import partwhole.matching.training as training
 from partwhole.datasets import Pair, Pairs, cut_plane
 from partwhole.matching import (
@@ -335,6 +336,22 @@ def test_every_choice_trains(pairs, config, cache, changes) -> None:
 def test_a_stock_without_distances(pairs, config, cache) -> None:
     with pytest.raises(ValueError, match="needs distances of part and whole"):
         train(prepared(pairs, config, for_loss=False, cache=cache), config)
+
+
+def test_distances_are_measured_only_if_something_asks_for_them(pairs, config, cache, monkeypatch) -> None:
+    known = [pair for pair in pairs if pair.ground_truth is not None]
+    alone = {"distortion_weight": 0.0, "correspondence_weight": 1.0, "iterations": 2}
+    monkeypatch.setattr(preparation, "distances_of", None)
+    assert train(known, config.with_changes(**alone), cache=cache).terms == ("orthogonality", "correspondence")
+    with pytest.raises(TypeError, match="not callable"):
+        train(known, config, cache=cache)
+
+
+def test_weights_to_start_with_are_turned_to_where_shapes_stand(stock, config) -> None:
+    start = train(stock, config.with_changes(iterations=2, vertical="y")).matcher
+    still = config.with_changes(iterations=1, vertical="z", learning_rate=1e-12, final_learning_rate=1e-12)
+    after = train(stock, still, start=start).matcher
+    torch.testing.assert_close(after.network.first.weight, start.standing("z").network.first.weight)
 
 
 def test_devices(stock, config) -> None:

@@ -12,9 +12,9 @@ import torch
 from partwhole.datasets import Pair, cut_plane
 from partwhole.matching import Matcher, Stock, TrainingConfig, prepared
 from partwhole.matching import trials as module
+from partwhole.matching.axes import UPS, rotation_upwards
 from partwhole.matching.matcher import new_network
 from partwhole.matching.trials import (
-    UPS,
     Trial,
     best,
     best_stretch,
@@ -22,7 +22,6 @@ from partwhole.matching.trials import (
     resized,
     rival,
     rotated,
-    rotation_upwards,
     score_of,
     trials_at,
 )

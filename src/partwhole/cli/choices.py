@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from partwhole.matching.config import PRESETS, TrainingConfig, preset
 
 # choices of how a trained network is used; training is not concerned with them
-AT_MATCHING = ("headings", "whole_headings", "upright", "alignments", "judged_by")
+AT_MATCHING = ("headings", "whole_headings", "upright", "alignments", "judged_by", "vertical")
 
 
 def chosen_config(

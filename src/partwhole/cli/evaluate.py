@@ -39,6 +39,7 @@ from partwhole.evaluation import (
     pck_plot,
     published_rows,
 )
+from partwhole.matching.config import PRESETS
 from partwhole.store.cache import Cache
 
 if TYPE_CHECKING:
@@ -132,6 +133,12 @@ def evaluate(
         matchers = {f"{len(matchers)} models together": Ensemble(list(matchers.values()))}
     chosen = set_of(data, which, note=voice.note)
     pairs = pairs_from(data, chosen, split, note=voice.note)
+    for name, matcher in matchers.items():
+        known, upright = matcher.config.vertical, PRESETS[chosen].vertical if chosen in PRESETS else None
+        if "xyz" in matcher.config.inputs and upright not in (None, known):
+            voice.note(
+                f"{name} knows shapes that stand along {known}, these stand along {upright}: --with vertical={upright}"
+            )
     options: dict[str, Any] = {"device": device, "cache": chosen_cache(cache), "workers": workers}
     read_outs: list[ReadOut] = ["spectral", "features"] if read_out == "both" else [read_out]
     with told_plainly(), stages(voice) as report:
@@ -282,7 +289,7 @@ def _changed(matcher: Matcher, changes: Sequence[str]) -> Matcher:
         raise ValueError(
             f"--with {misplaced[0]} is a choice of training; a trained model can be given {', '.join(AT_MATCHING)}"
         )
-    return Matcher(matcher.network, config, matcher.card)
+    return Matcher(matcher.standing(config.vertical).network, config, matcher.card)
 
 
 def _check_same_choices(matchers: Mapping[str, Matcher], option: str) -> None:

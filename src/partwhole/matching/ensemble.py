@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from partwhole.matching.config import Axis
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.surfaces import Surface
 
@@ -58,6 +59,9 @@ class Ensemble(Matcher):
     def save(self, path: str | Path) -> None:
         """Not to be: each matcher has a file of its own."""
         raise ValueError(f"an ensemble is not one file ({path}); save each of its matchers")
+
+    def standing(self, vertical: Axis) -> Ensemble:
+        return Ensemble([matcher.standing(vertical) for matcher in self.matchers], combine=self.combine)
 
     def features(self, surface: Surface) -> Float[Tensor, "m n f"]:
         """Features of the vertices by each network."""

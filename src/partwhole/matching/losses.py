@@ -8,7 +8,7 @@ OrthogonalityLoss()`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float
@@ -73,6 +73,9 @@ def _half_forward(ctx: Any, P: Tensor, D_part: Tensor, D_whole: Tensor, W: Tenso
 class Loss:
     """Something small where a soft map is good. Has a name, for logs, and is called with (P, part, whole)."""
 
+    # whether geodesic distances must be known; they cost more than everything else that is prepared
+    takes_distances: ClassVar[bool] = True
+
     @property
     def name(self) -> str:
         """What logs call it."""
@@ -127,6 +130,8 @@ class OrthogonalityLoss(Loss):
     weight: float = 1.0
     eigenpairs: int = 200
 
+    takes_distances: ClassVar[bool] = False
+
     @property
     def name(self) -> str:
         return "orthogonality"
@@ -147,6 +152,8 @@ class CorrespondenceLoss(Loss):
     """
 
     weight: float = 1.0
+
+    takes_distances: ClassVar[bool] = False
 
     @property
     def name(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
@@ -14,9 +15,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from partwhole.datasets.pairs import Pair
+from partwhole.matching.axes import rotation_upwards
 from partwhole.matching.box import model_path
 from partwhole.matching.checkpoints import read_tensors, write_tensors
-from partwhole.matching.config import TrainingConfig
+from partwhole.matching.config import Axis, TrainingConfig
 from partwhole.matching.headings import View, laid_onto, orientations, score, similarity, turned_by
 from partwhole.matching.lateration import laterated
 from partwhole.matching.network import DiffusionNet
@@ -106,6 +108,24 @@ class Matcher:
     def save(self, path: str | Path) -> None:
         """Weights, choices and card in one safetensors file."""
         write_tensors(path, self.network.state_dict(), {**self.card, "config": self.config.to_json()})
+
+    def standing(self, vertical: Axis) -> Matcher:
+        """The same matcher for shapes that stand along another axis: its first layer turns them.
+
+        Examples
+        --------
+        >>> Matcher.load("default").standing("z").config.vertical
+        'z'
+        """
+        if vertical == self.config.vertical:
+            return self
+        network = deepcopy(self.network)
+        R = torch.as_tensor(rotation_upwards(vertical, self.config.vertical), dtype=torch.float32, device=self.device)
+        if "xyz" in self.config.inputs:
+            # position and normal come first
+            for columns in (slice(0, 3), slice(3, 6)):
+                network.first.weight[:, columns] = network.first.weight[:, columns] @ R
+        return Matcher(network, self.config.with_changes(vertical=vertical), self.card)
 
     def features(self, surface: Surface) -> Float[Tensor, "*models n f"]:
         """Features of the vertices."""

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from partwhole.matching.axes import UPS, rotation_upwards
 from partwhole.matching.features import WholeFeatures
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.shown import Shown
-from partwhole.matching.trials import UPS, Trial, best, best_stretch, resized, rotated, rotation_upwards, trials_at
+from partwhole.matching.trials import Trial, best, best_stretch, resized, rotated, trials_at
 
 # headings while the vertical is looked for; all of them once it is found
 _FEW = 4

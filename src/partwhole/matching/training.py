@@ -123,9 +123,12 @@ def train(
     options: dict[str, Any] = {"device": device, "cache": cache, "workers": workers, "progress": progress}
     if teacher is not None and not config.correspondence_weight:
         raise ValueError("a teacher is not listened to with correspondence_weight=0; give it a weight, such as 3")
+    loss = loss or loss_of(config)
+    distances = any(term.takes_distances for term in loss.terms()) or (teacher is not None and teacher.needs_distances)
     supervised = config.correspondence_weight > 0 and teacher is None
+    options_of_loss = {"for_loss": distances, "truth": supervised, **options}
     stock, held_out = (
-        given if isinstance(given, Stock | None) else prepared(given, config, truth=supervised, **options)
+        given if isinstance(given, Stock | None) else prepared(given, config, **options_of_loss)
         for given in (pairs, validation)
     )
     assert stock is not None
@@ -136,14 +139,13 @@ def train(
         name: given if isinstance(given, Examination) else Examination(given, config, name=name, **options)
         for name, given in (watch or {}).items()
     }
-    loss = loss or loss_of(config)
     record = RunFolder(folder, config, loss, stock, resume=resume)
 
     with reproducibly(config, device), _threads_for(stock, device), closing(record):
         torch.manual_seed(random_seed(config.seed))
         network = new_network(config).to(device)
         if start is not None:
-            begin_with(network, start)
+            begin_with(network, start.standing(config.vertical))
         optimiser = adam(network, config, device)
         state = record.resumed(network, optimiser)
         step = _steps(network, optimiser, loss, stock, config, device)
@@ -291,10 +293,9 @@ def _steps(
     device: str,
 ) -> Step:
     network.train()
-    surfaces = (*stock.parts, *stock.wholes)
     # surfaces with fewer vertices than eigenpairs were asked for don't fit the buffers of the others
-    ragged = len({surface.values.shape[-1] for surface in surfaces}) > 1
-    if device == "cpu" or ragged or any(surface.distances is None for surface in surfaces):
+    ragged = len({surface.values.shape[-1] for surface in (*stock.parts, *stock.wholes)}) > 1
+    if device == "cpu" or ragged:
         return plain_steps(network, optimiser, loss, stock, config)
     from partwhole.matching.cuda.captured import captured_steps
 

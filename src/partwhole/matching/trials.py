@@ -27,8 +27,6 @@ from partwhole.spectral import Eigenpairs
 APART = 0.15
 # vertices that tell which headings are worth a closer look, and by how much a score must then be worse to be given up
 _SAMPLE, _HOPELESS = 700, 1.0
-_AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
-UPS = tuple(sign + axis for axis in "yzx" for sign in ("", "-"))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -211,29 +209,6 @@ def rival(chosen: Trial, trials: Sequence[Trial]) -> tuple[Trial, float] | None:
 
 
 # --- other positions and sizes of a surface, as far as network and losses see it
-
-
-def rotation_upwards(up: str, vertical: str) -> Float[np.ndarray, "3 3"]:
-    """The rotation that takes the axis `up` ("z", "-y", …) to the positive axis `vertical`, by the shortest way.
-
-    Examples
-    --------
-    >>> (rotation_upwards("z", "y") @ [0.0, 0.0, 1.0]).round(6).tolist()
-    [0.0, 1.0, 0.0]
-    >>> (rotation_upwards("-y", "y") @ [0.0, -1.0, 0.0]).round(6).tolist()
-    [0.0, 1.0, 0.0]
-    """
-    if up not in UPS:
-        raise ValueError(f"up must be one of {', '.join(map(repr, UPS))}, got {up!r}")
-    sign = -1.0 if up.startswith("-") else 1.0
-    start, end = sign * np.array(_AXES[up[-1]], float), np.array(_AXES[vertical], float)
-    axis = np.cross(start, end)
-    if not axis.any():
-        # half a turn, about an axis across, or none
-        across = np.array(_AXES["x" if vertical != "x" else "y"], float)
-        return np.eye(3) if start @ end > 0 else 2 * np.outer(across, across) - np.eye(3)
-    K = np.cross(np.eye(3), axis)
-    return np.eye(3) + K + K @ K
 
 
 def rotated(surface: Surface, R: Float[np.ndarray, "3 3"]) -> Surface:

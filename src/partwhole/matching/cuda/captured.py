@@ -37,7 +37,8 @@ class Buffers:
     whole: Surface
 
     @classmethod
-    def of_size(cls, m: int, n: int, like: Surface, precision: torch.dtype, *, truth: bool = False) -> Buffers:
+    def of_size(cls, m: int, n: int, like: Surface, precision: torch.dtype | None, *, truth: bool = False) -> Buffers:
+        """Room for m and n vertices; with that of distances, those of the whole in this precision, unless it is None."""
         size = max(m, n)
         options = {"device": like.points.device, "dtype": torch.float32}
 
@@ -55,9 +56,10 @@ class Buffers:
             basis=zeros(2, size, 3, d),
         )
         known = {"truth": zeros(m).long(), "truth_shares": zeros(m)} if truth else {}
+        if precision is None:
+            return cls(both, _one(both, 0, m, **known), _one(both, 1, n, absent=zeros(n)))
         part = _one(both, 0, m, distances=zeros(m, m), weights=zeros(m, m), **known)
-        whole = _one(both, 1, n, distances=zeros(n, n).to(precision), absent=zeros(n))
-        return cls(both, part, whole)
+        return cls(both, part, _one(both, 1, n, distances=zeros(n, n).to(precision), absent=zeros(n)))
 
     def load(self, part: Surface, whole: Surface) -> None:
         """Copy a pair into the buffers. What is left over from another pair has area and weight 0."""
@@ -69,14 +71,14 @@ class Buffers:
             self.both.mass[number, :n].copy_(surface.mass)
             self.both.values[number].copy_(surface.values)
         p, n = len(part), len(whole)
-        assert self.part.distances is not None
-        assert self.part.weights is not None
-        assert self.whole.distances is not None
+        if self.whole.distances is not None:
+            assert self.part.distances is not None
+            assert self.part.weights is not None
+            self.part.distances[:p, :p].copy_(part.distances)
+            self.part.weights.zero_()
+            self.part.weights[:p, :p].copy_(part.weights)
+            self.whole.distances[:n, :n].copy_(whole.distances)
         assert self.whole.absent is not None
-        self.part.distances[:p, :p].copy_(part.distances)
-        self.part.weights.zero_()
-        self.part.weights[:p, :p].copy_(part.weights)
-        self.whole.distances[:n, :n].copy_(whole.distances)
         self.whole.absent.fill_(-torch.inf)
         self.whole.absent[:n].zero_()
         if self.part.truth is not None and self.part.truth_shares is not None:
@@ -109,8 +111,8 @@ def captured_steps(
 
     def record(size: tuple[int, int]) -> tuple[Buffers, torch.cuda.CUDAGraph, Tensor]:
         distances = stock.wholes[0].distances
-        assert distances is not None
-        buffers = Buffers.of_size(*size, stock.parts[0], distances.dtype, truth=bool(stock.truths))
+        precision = None if distances is None else distances.dtype
+        buffers = Buffers.of_size(*size, stock.parts[0], precision, truth=bool(stock.truths))
         buffers.load(*stock.surfaces(*example[size]))
 
         def step() -> Tensor:
