@@ -8,7 +8,6 @@ judged by both.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -82,21 +81,9 @@ def similarity(
     return (part.mass * cosines).sum() / part.mass.sum()
 
 
-def best_heading(
-    vertex_maps: list[Int[Tensor, "p"]],
-    part: Surface,
-    whole: Surface,
-    *,
-    weights: tuple[float, float, float] = JUDGED_BY,
-    similarities: Sequence[float | Tensor] | None = None,
-) -> int:
+def best_heading(vertex_maps: list[Int[Tensor, "p"]], part: Surface, whole: Surface) -> int:
     """argmin over the maps of their `score`."""
-    known = similarities or [0.0] * len(vertex_maps)
-    scores = [
-        score(found, part, whole, weights=weights, similar=similar)
-        for found, similar in zip(vertex_maps, known, strict=True)
-    ]
-    return int(torch.stack(scores).argmin())
+    return int(torch.stack([score(found, part, whole) for found in vertex_maps]).argmin())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
