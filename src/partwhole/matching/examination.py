@@ -17,7 +17,7 @@ from partwhole.geodesics.distances import Method
 from partwhole.matching.config import TrainingConfig
 from partwhole.matching.ensemble import Ensemble
 from partwhole.matching.matcher import Matcher
-from partwhole.matching.preparation import Report, prepared
+from partwhole.matching.preparation import Report, Stock, prepared
 from partwhole.matching.soft_maps import BY_DISTANCES, ReadOut
 from partwhole.matching.surfaces import Surface, distances_of
 from partwhole.store.cache import Cache
@@ -101,7 +101,7 @@ class Examination:
         progress : called with ("matching", pairs done, pairs in all)
         """
         stock = self.stock
-        maps = self._refined_maps(matcher, read_out, refine) if refine else self._maps(matcher, read_out)
+        maps = self._refined_maps(matcher, read_out, refine) if refine else maps_of(matcher, stock, read_out)
         results = []
         for done, (pair, (_, w)) in enumerate(zip(self.pairs, stock.pairs, strict=True)):
             if progress is not None:
@@ -118,22 +118,6 @@ class Examination:
         if progress is not None:
             progress("matching", len(self.pairs), len(self.pairs))
         return Evaluation(results, self.protocol(matcher, read_out, weights, refine=refine))
-
-    def _maps(self, matcher: Matcher, read_out: ReadOut) -> Iterator[tuple[Tensor, float]]:
-        """The map of each pair, and the seconds it took; features of a surface are computed once."""
-        stock = self.stock
-        of_wholes = [_timed(matcher.whole_features, surface) for surface in stock.wholes]
-        known = -1
-        of_part: tuple[Any, float] = ([], 0.0)
-        for p, w in stock.pairs:
-            if p != known:
-                # parts come with all their wholes, one after the other
-                known, of_part = p, _timed(matcher.part_features, stock.parts[p])
-            features = of_part[0], of_wholes[w][0]
-            found, took = _timed(
-                matcher.vertex_map, stock.parts[p], stock.wholes[w], read_out=read_out, features=features
-            )
-            yield found, of_part[1] + of_wholes[w][1] + took
 
     def _refined_maps(self, matcher: Matcher, read_out: ReadOut, steps: int) -> Iterator[tuple[Tensor, float]]:
         """The same with weights that are refined for each pair."""
@@ -164,6 +148,20 @@ class Examination:
             weights=weights,
             seeds=tuple(m.config.seed for m in (matcher.matchers if isinstance(matcher, Ensemble) else [matcher])),
         )
+
+
+def maps_of(matcher: Matcher, stock: Stock, read_out: ReadOut) -> Iterator[tuple[Tensor, float]]:
+    """The map of each pair, and the seconds it took; features of a surface are computed once."""
+    of_wholes = [_timed(matcher.whole_features, surface) for surface in stock.wholes]
+    known = -1
+    of_part: tuple[Any, float] = ([], 0.0)
+    for p, w in stock.pairs:
+        if p != known:
+            # parts come with all their wholes, one after the other
+            known, of_part = p, _timed(matcher.part_features, stock.parts[p])
+        features = of_part[0], of_wholes[w][0]
+        found, took = _timed(matcher.vertex_map, stock.parts[p], stock.wholes[w], read_out=read_out, features=features)
+        yield found, of_part[1] + of_wholes[w][1] + took
 
 
 def _timed(work: Callable[..., Any], *given: Surface, **knobs: Any) -> tuple[Any, float]:

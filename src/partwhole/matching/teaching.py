@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import torch
 
+from partwhole.matching.examination import maps_of
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.preparation import Report, Stock
 from partwhole.matching.soft_maps import ReadOut
@@ -26,17 +27,12 @@ def taught(stock: Stock, teacher: Matcher, *, read_out: ReadOut = "spectral", pr
     progress : called with ("teaching", pairs done, pairs in all)
     """
     truths = {}
-    of_wholes = [teacher.whole_features(whole) for whole in stock.wholes]
-    known, of_part = -1, []
-    for done, (p, w) in enumerate(stock.pairs):
+    maps = maps_of(teacher, stock, read_out)
+    for done, ((p, w), (found, _)) in enumerate(zip(stock.pairs, maps, strict=True)):
         if progress is not None and done % 20 == 0:
             progress("teaching", done, len(stock))
-        part, whole = stock.parts[p], stock.wholes[w]
-        if p != known:
-            # parts come with all their wholes, one after the other
-            known, of_part = p, teacher.part_features(part)
-        found = teacher.vertex_map(part, whole, read_out=read_out, features=(of_part, of_wholes[w]))
-        truths[p, w] = found.to(torch.int64), part.mass / part.mass.sum()
+        mass = stock.parts[p].mass
+        truths[p, w] = found.to(torch.int64), mass / mass.sum()
     if progress is not None:
         progress("teaching", len(stock), len(stock))
     return replace(stock, truths=truths, teacher=str(teacher.card.get("name", "network")))
