@@ -1,0 +1,47 @@
+"""`partwhole models`: which models come with the library, and what is known about each."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from partwhole.cli.options import JsonOption
+from partwhole.cli.voice import Voice
+
+
+def models(
+    name: Annotated[str | None, typer.Argument(help="Show the card of this one.", show_default=False)] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the models in the box, or show the card of one: its data and their terms, protocol, measured errors.
+
+    Each may be given by its name wherever a model is asked for: partwhole match --model, partwhole evaluate --model,
+    partwhole train --start.
+    """
+    from partwhole.matching.box import card_of, model_in_box, model_names
+
+    voice = Voice(as_json=as_json)
+    if name is not None:
+        file = model_in_box(name)
+        voice.say(card_of(name).rstrip())
+        voice.finish({"name": name, "file": str(file), "bytes": file.stat().st_size, "card": card_of(name)})
+        return
+    found = [
+        {"name": each, "for": _purpose(card_of(each)), "bytes": model_in_box(each).stat().st_size}
+        for each in model_names()
+    ]
+    rows = [(str(one["name"]), f"{one['bytes'] / 1e6:.1f} MB", str(one["for"])) for one in found]
+    voice.table(rows, head=("model", "size", "for"))
+    voice.say("partwhole models NAME shows a card")
+    voice.finish({"models": found})
+
+
+def _purpose(card: str) -> str:
+    """The first sentence of a card, below its title.
+
+    >>> _purpose("# horse\\n\\nFor horses: large ones. It knows no zebras.\\n")
+    'For horses: large ones.'
+    """
+    lines = [line for line in card.splitlines() if line and not line.startswith("#")]
+    return lines[0].split(". ")[0].rstrip(".") + "." if lines else ""
