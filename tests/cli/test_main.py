@@ -31,6 +31,8 @@ COMMANDS = [
     ["reproduce", "figures"],
     ["embed"],
     ["view"],
+    ["models"],
+    ["cache"],
 ]
 
 

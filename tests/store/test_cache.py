@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from partwhole.store.cache import Cache, default_folder, hash_of
+from partwhole.store.cache import Cache, Entry, default_folder, default_limit, hash_of
 
 KEY = {"what": "test", "schema": 1, "of": np.arange(4.0), "k": 3, "name": None}
 ARRAYS = {
@@ -180,7 +180,254 @@ def test_the_systems_own_setting_counts(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert default_folder() == tmp_path / "partwhole"
 
 
+# --- how much it keeps
+
+ONE = {"x": np.zeros(1000, np.uint8)}
+
+
+def sized(folder: Path) -> int:
+    """What one such entry takes."""
+    Cache(folder).put({"n": 0}, ONE)
+    return Cache(folder).entries()[0].size
+
+
+def put(cache: Cache, n: int) -> None:
+    """An entry that was used at the time n."""
+    cache.put({"n": n}, ONE)
+    os.utime(cache.path({"n": n}), (n, n))
+
+
+def held(cache: Cache, among: int) -> list[int]:
+    return [n for n in range(among) if cache.path({"n": n}).exists()]
+
+
+def test_entries_are_the_files_that_the_cache_made(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "kept")
+    assert cache.entries() == []
+    for n in (2, 1):
+        put(cache, n)
+    paths = [cache.path({"n": n}) for n in (1, 2)]
+    name = paths[0].name
+    strange = "0" if name[0] != "0" else "1"
+    for other in (
+        "notes.txt",
+        name,
+        f"{name[:2]}/{strange}{name[1:]}",
+        f"{name[:2]}/.{name[:32]}.0123.partial.npz",
+        f"{name[:2]}/{name}.npz",
+        f"{name[:2]}/deeper/{name}",
+        f"photos/{name}",
+    ):
+        (cache.folder / other).parent.mkdir(exist_ok=True)
+        (cache.folder / other).write_bytes(b"mine")
+    (cache.folder / "ff").mkdir(exist_ok=True)
+    (cache.folder / "ff" / f"{'f' * 64}.npz").symlink_to(cache.folder / "notes.txt")
+    (tmp_path / "ee").mkdir()
+    (tmp_path / "ee" / f"{'e' * 64}.npz").write_bytes(b"mine")
+    (cache.folder / "ee").symlink_to(tmp_path / "ee")
+    theirs = {path for path in tmp_path.rglob("*") if path.is_file() and path not in paths}
+    assert len(theirs) == 9
+    assert cache.entries() == [
+        Entry(path, path.stat().st_size, used) for path, used in zip(paths, (1.0, 2.0), strict=True)
+    ]
+    assert [entry.path for entry in cache.clear()] == paths
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} == theirs
+    assert not paths[1].parent.exists(), "folders go once they are empty"
+    assert cache.entries() == cache.clear() == cache.trim(0) == []
+
+
+def test_a_file_of_no_bytes_is_cleared_too(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    put(cache, 0)
+    cache.path({"n": 0}).write_bytes(b"")
+    assert cache.trim(0) == []
+    assert len(cache.clear()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_trimming_takes_what_was_used_longest_ago(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    for n in (3, 0, 2, 1):
+        put(cache, n)
+    size = cache.entries()[0].size
+    assert cache.trim(4 * size) == []
+    assert [entry.used for entry in cache.trim(2 * size + 1)] == [0, 1]
+    assert held(cache, 4) == [2, 3]
+    assert len(cache.trim(0)) == 2
+
+
+def test_to_get_is_to_use(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    for n in range(3):
+        put(cache, n)
+    assert cache.get({"n": 0}) is not None
+    cache.path({"n": 1}).write_bytes(b"damaged")
+    os.utime(cache.path({"n": 1}), (1, 1))
+    assert cache.get({"n": 1}) is None
+    assert [entry.path for entry in cache.entries()] == [cache.path({"n": n}) for n in (1, 2, 0)]
+
+
+def test_a_cache_that_is_not_ours_to_write_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = Cache(tmp_path)
+    cache.put(KEY, ARRAYS)
+
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError("read-only")
+
+    monkeypatch.setattr(os, "utime", refused)
+    assert same(cache.get(KEY))
+    monkeypatch.setattr(Path, "unlink", refused)
+    assert cache.trim(0) == cache.clear() == []
+    assert same(cache.get(KEY))
+
+
+def test_the_limit_holds_and_the_newest_stay(tmp_path: Path) -> None:
+    limit = 20 * sized(tmp_path / "one")
+    cache = Cache(tmp_path / "kept", limit=limit)
+    assert repr(cache) == f"Cache({str(tmp_path / 'kept')!r}, limit={limit})"
+    for n in range(100):
+        put(cache, n)
+        assert sum(entry.size for entry in cache.entries()) <= limit
+        kept = held(cache, 100)
+        assert kept == list(range(n + 1 - len(kept), n + 1))
+        assert len(kept) >= min(18, n + 1)
+
+
+def test_what_is_used_again_and_again_stays(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "kept", limit=10 * sized(tmp_path / "one"))
+    for n in range(50):
+        put(cache, n)
+        assert cache.get({"n": 0}) is not None
+
+
+def test_an_entry_above_the_limit_is_kept_alone(tmp_path: Path) -> None:
+    cache = Cache(tmp_path, limit=10)
+    for n in range(3):
+        cache.put({"n": n}, ONE)
+        os.utime(cache.path({"n": n}), (9 - n, 9 - n))
+        assert held(cache, 3) == [n]
+
+
+def test_a_folder_that_was_filled_without_a_limit_is_trimmed_at_the_first_put(tmp_path: Path) -> None:
+    size = sized(tmp_path / "one")
+    for n in range(30):
+        put(Cache(tmp_path / "kept"), n)
+    put(Cache(tmp_path / "kept", limit=10 * size), 30)
+    assert held(Cache(tmp_path / "kept"), 31) == list(range(22, 31))
+
+
+def test_the_folder_is_not_read_at_each_put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = Cache(tmp_path / "kept", limit=1000 * sized(tmp_path / "one"))
+    looked = 0
+    entries = Cache.entries
+
+    def counted(self: Cache) -> list[Entry]:
+        nonlocal looked
+        looked += 1
+        return entries(self)
+
+    monkeypatch.setattr(Cache, "entries", counted)
+    for n in range(120):
+        cache.put({"n": n}, ONE)
+    assert looked == 3  # at the first, and then after 50 more, as many as are a twentieth of the limit
+    for n in range(5):
+        Cache(tmp_path / "kept").put({"n": n}, ONE)
+    assert looked == 3, "without a limit there is nothing to look for"
+
+
+def test_trimming_fails_in_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError("closed")
+
+    cache = Cache(tmp_path, limit=10)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", refused)
+        for n in range(3):
+            cache.put({"n": n}, ONE)
+    assert held(cache, 3) == [0, 1, 2]
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", refused)
+        cache.put({"n": 3}, ONE)
+        with pytest.raises(PermissionError):
+            cache.entries()
+    cache.put({"n": 4}, ONE)
+    assert held(cache, 5) == [4]
+
+
+def test_files_that_vanish_meanwhile_are_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = Cache(tmp_path)
+    for n in range(4):
+        put(cache, n)
+    before = cache.entries()
+    cache.path({"n": 0}).unlink()
+    monkeypatch.setattr(Cache, "entries", lambda self: before)
+    assert cache.trim(2 * before[0].size) == before[1:2], "another process removed one of the two"
+    assert held(cache, 4) == [2, 3]
+    assert cache.clear() == before[2:]
+
+
+def test_a_folder_that_is_cleared_meanwhile_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import partwhole.store.cache as module
+
+    cache, write, tried = Cache(tmp_path), module.atomic_write, 0
+
+    def cleared_before(path: Path) -> object:
+        nonlocal tried
+        tried += 1
+        if tried == 1:
+            path.parent.rmdir()
+        return write(path)
+
+    monkeypatch.setattr(module, "atomic_write", cleared_before)
+    cache.put(KEY, ARRAYS)
+    assert tried == 2
+    assert same(cache.get(KEY))
+
+
+def test_processes_share_a_limit(tmp_path: Path) -> None:
+    code = (
+        "import sys, numpy as np; from partwhole.store.cache import Cache\n"
+        "cache, first = Cache(sys.argv[1], limit=20_000), int(sys.argv[2])\n"
+        "for n in range(first, first + 150):\n"
+        "    cache.put({'n': n}, {'x': np.zeros(1000, np.uint8)}); cache.get({'n': n - 1})\n"
+        "    if n % 50 == 49: cache.clear()"
+    )
+    words = [sys.executable, "-W", "error", "-c", code, str(tmp_path)]
+    started = [subprocess.Popen([*words, str(first)], stderr=subprocess.PIPE) for first in (0, 100, 200)]
+    for process in started:
+        _, errors = process.communicate()
+        assert (process.returncode, errors) == (0, b"")
+    assert sum(entry.size for entry in Cache(tmp_path).entries()) <= 1.1 * 20_000
+
+
+@pytest.mark.parametrize(
+    ("given", "limit"),
+    [(None, 20 * 10**9), (" ", 20 * 10**9), ("none", None), ("None", None), ("500MB", 500_000_000), ("1 GiB", 2**30)],
+)
+def test_default_limit(given: str | None, limit: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    if given is None:
+        monkeypatch.delenv("PARTWHOLE_CACHE_LIMIT", raising=False)
+    else:
+        monkeypatch.setenv("PARTWHOLE_CACHE_LIMIT", given)
+    assert default_limit() == Cache.default().limit == limit
+
+
 # --- what can go wrong
+
+
+@pytest.mark.parametrize("given", ["0", "20", "much", "-1 GB", "0 GB", "1e9 B", "20 GB or so"])
+def test_limits_that_can_not_be_read(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARTWHOLE_CACHE_LIMIT", given)
+    with pytest.raises(ValueError, match=f"PARTWHOLE_CACHE_LIMIT is '{given}'; set it to a size such as 20 GB"):
+        Cache.default()
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_a_limit_is_above_nothing(limit: int, tmp_path: Path) -> None:
+    with pytest.raises(
+        ValueError, match=rf"limit must be a number of bytes above 0, got {limit}; None is for no limit"
+    ):
+        Cache(tmp_path, limit=limit)
 
 
 def test_a_file_is_no_folder(tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ import typer
 from typer.main import get_command
 
 from partwhole._version import __version__
+from partwhole.cli.box import models
+from partwhole.cli.cache import cache
 from partwhole.cli.dataset import dataset
 from partwhole.cli.demo import demo
 from partwhole.cli.embed import embed
@@ -54,7 +56,9 @@ app.command(
 app.command(
     epilog="Example: partwhole evaluate --data DIR --set pfaust-h --model run0 --model run1 --read-out both --output errors"
 )(evaluate)
+app.command(epilog="Example: partwhole models default")(models)
 app.command(epilog="Example: partwhole view scan-match · partwhole view scan-match --export report.html")(view)
+app.command(epilog="Example: partwhole cache · partwhole cache --trim 5GB · partwhole cache --clear")(cache)
 app.add_typer(dataset, name="dataset")
 app.add_typer(reproduce, name="reproduce")
 

@@ -3,21 +3,40 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
+import re
 import struct
 import sys
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from partwhole.store.atomic import atomic_write
+from partwhole.store.sizes import bytes_of
 
 # raised when the layout of the files changes; older ones are then never found
 _LAYOUT = 1
 _CHECKSUM = "checksum"
+_LIMIT = 20 * 10**9
+# once more than the limit is there, this share of it is left, so that the next entries find room
+_LEFT = 0.9
+# of the limit, which one process writes at most before it looks what the others wrote
+_UNSEEN = 0.05
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file of a cache: its size in bytes, and when it was last put or got, in seconds since 1970."""
+
+    path: Path
+    size: int
+    used: float
 
 
 class Cache:
@@ -28,6 +47,12 @@ class Cache:
 
     Entries appear whole or not at all, so several processes may share a folder. A file that is damaged, or can't be read,
     counts as missing. Nothing is made on disk before the first `put`. Remove the folder, or any file in it, at any time.
+
+    Parameters
+    ----------
+    folder : where the files are, or will be
+    limit : bytes that are kept; beyond them `put` removes what was used longest ago, never what it has just written. Of
+        several processes that share a folder each may exceed the limit by a twentieth of it, for a while. Default: no limit
 
     Examples
     --------
@@ -41,18 +66,26 @@ class Cache:
     [0, 1, 4]
     """
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    def __init__(self, folder: str | os.PathLike[str], *, limit: int | None = None) -> None:
         self.folder = Path(folder).expanduser()
         if self.folder.exists() and not self.folder.is_dir():
             raise ValueError(f"{self.folder} is a file; a cache needs a folder")
+        if limit is not None and limit < 1:
+            raise ValueError(f"limit must be a number of bytes above 0, got {limit}; None is for no limit")
+        self.limit = limit
+        # bytes that may be written before the folder is looked at again; at first it is unknown
+        self._room = 0.0
 
     @classmethod
     def default(cls) -> Cache:
-        """The cache in the folder PARTWHOLE_CACHE, or in the place the system has for such files (~/.cache/partwhole)."""
-        return cls(default_folder())
+        """The cache in the folder PARTWHOLE_CACHE, or in the place the system has for such files (~/.cache/partwhole).
+
+        It keeps as much as PARTWHOLE_CACHE_LIMIT says (500 MB, 20 GiB, or none for no limit), else 20 GB.
+        """
+        return cls(default_folder(), limit=default_limit())
 
     def __repr__(self) -> str:
-        return f"Cache({str(self.folder)!r})"
+        return f"Cache({str(self.folder)!r}" + (f", limit={self.limit})" if self.limit else ")")
 
     def path(self, key: Mapping[str, Any]) -> Path:
         """Where the entry for a key is, or would be."""
@@ -69,7 +102,12 @@ class Cache:
             checksum = arrays.pop(_CHECKSUM).tobytes().hex()
         except Exception:  # a damaged file can raise almost anything, and is as good as none
             return None
-        return arrays if checksum == hash_of({"name": path.name, "arrays": arrays}) else None
+        if checksum != hash_of({"name": path.name, "arrays": arrays}):
+            return None
+        # its use is remembered by the time of the file, where the folder is ours to write
+        with suppress(OSError):
+            os.utime(path)
+        return arrays
 
     def put(self, key: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
         """Keep arrays under a key, in the place of what was there before."""
@@ -81,9 +119,86 @@ class Cache:
         path = self.path(key)
         kept = {name: np.asarray(array) for name, array in arrays.items()}
         checksum = np.frombuffer(bytes.fromhex(hash_of({"name": path.name, "arrays": kept})), np.uint8)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(path) as file:
-            _write_npz(file, {_CHECKSUM: checksum, **kept})
+        try:
+            _write_entry(path, {_CHECKSUM: checksum, **kept})
+        except FileNotFoundError:  # somebody cleared the cache meanwhile, this folder too
+            _write_entry(path, {_CHECKSUM: checksum, **kept})
+        self._keep_limit(path)
+
+    def entries(self) -> list[Entry]:
+        """What is kept, that which was used longest ago first. Other files in the folder are none of ours."""
+        try:
+            with os.scandir(self.folder) as listing:
+                folders = [place for place in listing if re.fullmatch("[0-9a-f]{2}", place.name)]
+        except FileNotFoundError:  # nothing was put so far
+            return []
+        found = [entry for place in folders for entry in _entries_in(place)]
+        return sorted(found, key=lambda entry: (entry.used, entry.path.name))
+
+    def trim(self, most: int) -> list[Entry]:
+        """Remove what was used longest ago until no more than `most` bytes are left; gives what was removed."""
+        return _remove_oldest(self.entries(), most)
+
+    def clear(self) -> list[Entry]:
+        """Remove every entry, and nothing else in the folder; gives what was removed."""
+        removed = _remove_oldest(self.entries(), -math.inf)
+        for folder in {entry.path.parent for entry in removed}:
+            with suppress(OSError):  # not empty
+                folder.rmdir()
+        return removed
+
+    def _keep_limit(self, written: Path) -> None:
+        """Trim the folder if it may have outgrown the limit. It is looked at now and then only, and fails in silence."""
+        if self.limit is None:
+            return
+        with suppress(OSError):
+            own = written.stat().st_size
+            self._room -= own
+            if self._room >= 0:
+                return
+            self._room = _UNSEEN * self.limit
+            others = [entry for entry in self.entries() if entry.path.name != written.name]
+            free = self.limit - own - sum(entry.size for entry in others)
+            if free < 0:
+                _remove_oldest(others, _LEFT * self.limit - own)
+            else:
+                self._room = min(self._room, free)
+
+
+def _entries_in(place: os.DirEntry[str]) -> Iterator[Entry]:
+    """The entries in one folder of a cache: plain files with the names that `Cache.path` gives."""
+    if not place.is_dir(follow_symlinks=False):
+        return
+    with suppress(OSError), os.scandir(place.path) as listing:  # gone meanwhile, or closed to us
+        for file in listing:
+            if re.fullmatch(rf"{place.name}[0-9a-f]{{62}}\.npz", file.name) and file.is_file(follow_symlinks=False):
+                with suppress(OSError):
+                    facts = file.stat(follow_symlinks=False)
+                    yield Entry(Path(file.path), facts.st_size, facts.st_mtime)
+
+
+def _remove_oldest(entries: Sequence[Entry], most: float) -> list[Entry]:
+    """Remove files from the first on, until the rest takes no more than `most` bytes; those that were removed."""
+    excess = sum(entry.size for entry in entries) - most
+    removed = []
+    for entry in entries:
+        if excess <= 0:
+            break
+        try:
+            entry.path.unlink()
+            removed.append(entry)
+        except FileNotFoundError:  # another process was faster
+            pass
+        except OSError:  # not ours to remove, or open in a system that minds
+            continue
+        excess -= entry.size
+    return removed
+
+
+def _write_entry(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path) as file:
+        _write_npz(file, arrays)
 
 
 def _write_npz(file: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
@@ -106,6 +221,20 @@ def default_folder() -> Path:
     else:
         base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "partwhole"
+
+
+def default_limit() -> int | None:
+    """PARTWHOLE_CACHE_LIMIT in bytes where it is set, None if it says none, else 20 GB."""
+    given = os.environ.get("PARTWHOLE_CACHE_LIMIT", "").strip()
+    if not given:
+        return _LIMIT
+    if given.lower() == "none":
+        return None
+    with suppress(ValueError):
+        size = bytes_of(given)
+        if size > 0:
+            return size
+    raise ValueError(f"PARTWHOLE_CACHE_LIMIT is {given!r}; set it to a size such as 20 GB or 500 MB, or to none")
 
 
 def hash_of(value: Any) -> str:
