@@ -94,7 +94,7 @@ def test_what_can_not_be_removed_is_said(
     def refused(*_: object, **__: object) -> None:
         raise PermissionError("closed")
 
-    monkeypatch.setattr(Path, "unlink", refused)
+    monkeypatch.setattr(os, "unlink", refused)
     assert main(["cache", "--clear"]) == 0
     out, err = capsys.readouterr()
     assert out.startswith("removed 0 entries")

@@ -23,6 +23,7 @@ from partwhole.store.sizes import bytes_of
 # raised when the layout of the files changes; older ones are then never found
 _LAYOUT = 1
 _CHECKSUM = "checksum"
+_NAME = re.compile(r"[0-9a-f]{64}\.npz")
 _LIMIT = 20 * 10**9
 # once more than the limit is there, this share of it is left, so that the next entries find room
 _LEFT = 0.9
@@ -34,7 +35,7 @@ _UNSEEN = 0.05
 class Entry:
     """A file of a cache: its size in bytes, and when it was last put or got, in seconds since 1970."""
 
-    path: Path
+    path: str  # tens of thousands of Path would take longer to make than all of their files to look up
     size: int
     used: float
 
@@ -119,10 +120,7 @@ class Cache:
         path = self.path(key)
         kept = {name: np.asarray(array) for name, array in arrays.items()}
         checksum = np.frombuffer(bytes.fromhex(hash_of({"name": path.name, "arrays": kept})), np.uint8)
-        try:
-            _write_entry(path, {_CHECKSUM: checksum, **kept})
-        except FileNotFoundError:  # somebody cleared the cache meanwhile, this folder too
-            _write_entry(path, {_CHECKSUM: checksum, **kept})
+        _write_entry(path, {_CHECKSUM: checksum, **kept})
         self._keep_limit(path)
 
     def entries(self) -> list[Entry]:
@@ -133,7 +131,7 @@ class Cache:
         except FileNotFoundError:  # nothing was put so far
             return []
         found = [entry for place in folders for entry in _entries_in(place)]
-        return sorted(found, key=lambda entry: (entry.used, entry.path.name))
+        return sorted(found, key=lambda entry: (entry.used, entry.path))
 
     def trim(self, most: int) -> list[Entry]:
         """Remove what was used longest ago until no more than `most` bytes are left; gives what was removed."""
@@ -142,9 +140,9 @@ class Cache:
     def clear(self) -> list[Entry]:
         """Remove every entry, and nothing else in the folder; gives what was removed."""
         removed = _remove_oldest(self.entries(), -math.inf)
-        for folder in {entry.path.parent for entry in removed}:
+        for folder in {os.path.dirname(entry.path) for entry in removed}:
             with suppress(OSError):  # not empty
-                folder.rmdir()
+                os.rmdir(folder)
         return removed
 
     def _keep_limit(self, written: Path) -> None:
@@ -157,7 +155,7 @@ class Cache:
             if self._room >= 0:
                 return
             self._room = _UNSEEN * self.limit
-            others = [entry for entry in self.entries() if entry.path.name != written.name]
+            others = [entry for entry in self.entries() if not entry.path.endswith(written.name)]
             free = self.limit - own - sum(entry.size for entry in others)
             if free < 0:
                 _remove_oldest(others, _LEFT * self.limit - own)
@@ -171,10 +169,11 @@ def _entries_in(place: os.DirEntry[str]) -> Iterator[Entry]:
         return
     with suppress(OSError), os.scandir(place.path) as listing:  # gone meanwhile, or closed to us
         for file in listing:
-            if re.fullmatch(rf"{place.name}[0-9a-f]{{62}}\.npz", file.name) and file.is_file(follow_symlinks=False):
-                with suppress(OSError):
+            ours = _NAME.fullmatch(file.name) and file.name.startswith(place.name)
+            with suppress(OSError):
+                if ours and file.is_file(follow_symlinks=False):
                     facts = file.stat(follow_symlinks=False)
-                    yield Entry(Path(file.path), facts.st_size, facts.st_mtime)
+                    yield Entry(file.path, facts.st_size, facts.st_mtime)
 
 
 def _remove_oldest(entries: Sequence[Entry], most: float) -> list[Entry]:
@@ -185,7 +184,7 @@ def _remove_oldest(entries: Sequence[Entry], most: float) -> list[Entry]:
         if excess <= 0:
             break
         try:
-            entry.path.unlink()
+            os.unlink(entry.path)
             removed.append(entry)
         except FileNotFoundError:  # another process was faster
             pass
@@ -196,9 +195,15 @@ def _remove_oldest(entries: Sequence[Entry], most: float) -> list[Entry]:
 
 
 def _write_entry(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(path) as file:
-        _write_npz(file, arrays)
+    for tries_left in reversed(range(10)):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with atomic_write(path) as file:
+                _write_npz(file, arrays)
+            return
+        except (FileNotFoundError, FileExistsError):  # another process cleared the cache, and with it this folder
+            if not tries_left:
+                raise
 
 
 def _write_npz(file: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
