@@ -254,6 +254,7 @@ def test_trimming_takes_what_was_used_longest_ago(tmp_path: Path) -> None:
     assert [entry.used for entry in cache.trim(2 * size + 1)] == [0, 1]
     assert held(cache, 4) == [2, 3]
     assert len(cache.trim(0)) == 2
+    assert cache.clear() == list(tmp_path.iterdir()) == [], "folders that were empty before go too"
 
 
 def test_to_get_is_to_use(tmp_path: Path) -> None:

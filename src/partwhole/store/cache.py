@@ -125,12 +125,7 @@ class Cache:
 
     def entries(self) -> list[Entry]:
         """What is kept, that which was used longest ago first. Other files in the folder are none of ours."""
-        try:
-            with os.scandir(self.folder) as listing:
-                folders = [place for place in listing if re.fullmatch("[0-9a-f]{2}", place.name)]
-        except FileNotFoundError:  # nothing was put so far
-            return []
-        found = [entry for place in folders for entry in _entries_in(place)]
+        found = [entry for place in self._folders() for entry in _entries_in(place)]
         return sorted(found, key=lambda entry: (entry.used, entry.path))
 
     def trim(self, most: int) -> list[Entry]:
@@ -138,12 +133,20 @@ class Cache:
         return _remove_oldest(self.entries(), most)
 
     def clear(self) -> list[Entry]:
-        """Remove every entry, and nothing else in the folder; gives what was removed."""
+        """Remove every entry and the folders that are then empty, and nothing else; gives the entries removed."""
         removed = _remove_oldest(self.entries(), -math.inf)
-        for folder in {os.path.dirname(entry.path) for entry in removed}:
+        for place in self._folders():
             with suppress(OSError):  # not empty
-                os.rmdir(folder)
+                os.rmdir(place.path)
         return removed
+
+    def _folders(self) -> list[os.DirEntry[str]]:
+        """Where entries are: folders named by the first two digits of the hash."""
+        try:
+            with os.scandir(self.folder) as listing:
+                return [place for place in listing if re.fullmatch("[0-9a-f]{2}", place.name)]
+        except FileNotFoundError:  # nothing was put so far
+            return []
 
     def _keep_limit(self, written: Path) -> None:
         """Trim the folder if it may have outgrown the limit. It is looked at now and then only, and fails in silence."""
