@@ -27,14 +27,11 @@ def models(
         voice.say(card_of(name).rstrip())
         voice.finish({"name": name, "file": str(file), "bytes": file.stat().st_size, "card": card_of(name)})
         return
-    found = [
-        {"name": each, "for": _purpose(card_of(each)), "bytes": model_in_box(each).stat().st_size}
-        for each in model_names()
-    ]
-    rows = [(str(one["name"]), f"{one['bytes'] / 1e6:.1f} MB", str(one["for"])) for one in found]
+    found = [(each, model_in_box(each).stat().st_size, _purpose(card_of(each))) for each in model_names()]
+    rows = [(each, f"{size / 1e6:.1f} MB", purpose) for each, size, purpose in found]
     voice.table(rows, head=("model", "size", "for"))
     voice.say("partwhole models NAME shows a card")
-    voice.finish({"models": found})
+    voice.finish({"models": [{"name": each, "bytes": size, "for": purpose} for each, size, purpose in found]})
 
 
 def _purpose(card: str) -> str:

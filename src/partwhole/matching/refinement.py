@@ -157,25 +157,39 @@ def _adapted(
     network, config = start.network.requires_grad_(True), start.config
     optimiser = adam(network, config, start.device.type)
     as_it_is = not (augmentation or dropout)
-    kept = deepcopy(network.state_dict())
-    losses: list[float] = []
+    # a GPU takes all steps rather than be asked after each one whether it was worth it; those too many are forgotten
+    asked = start.device.type == "cpu"
+    weights: list[list[Tensor]] = []
+    losses: list[Tensor] = []
     for step in range(steps + 1):
         network.eval()
         # without augmentation and dropout the loss of a step is the very loss that the weights before it are judged by
         with torch.set_grad_enabled(as_it_is and step < steps):
             terms = losses_of_pair(network, loss, part, whole, config, augment=False)
-        losses.append(float(terms.sum().detach()))
-        best = _lowest(losses)
-        if best == step:
-            kept = deepcopy(network.state_dict())
-        if step == steps or step - best >= patience or not math.isfinite(losses[-1]):
+        losses.append(terms.sum().detach())
+        weights.append([weight.detach().clone() for weight in network.parameters()])
+        if step == steps or (asked and _over([float(value) for value in losses], patience)):
             break
         if not as_it_is:
             torch.manual_seed(random_seed(seed, 1, step))
             terms = losses_of_pair(network.train(dropout), loss, part, whole, config, augment=augmentation)
         descend(network, optimiser, terms, config)
-    network.load_state_dict(kept)
-    return network, losses
+    known = torch.stack(losses).tolist()
+    taken = next((step for step in range(len(known)) if _over(known[: step + 1], patience)), steps)
+    known = known[: taken + 1]
+    with torch.no_grad():
+        for weight, kept in zip(network.parameters(), weights[_lowest(known)], strict=True):
+            weight.copy_(kept)
+    return network, known
+
+
+def _over(losses: Sequence[float], patience: float) -> bool:
+    """Whether to stop here: the loss is no number, or none has been lower for so many steps.
+
+    >>> _over([3.0, 2.0, 2.5, 2.4], patience=2), _over([3.0, 2.0, 2.5, 1.0], patience=2), _over([3.0, math.nan], 5)
+    (True, False, True)
+    """
+    return not math.isfinite(losses[-1]) or len(losses) - 1 - _lowest(losses) >= patience
 
 
 def _lowest(losses: Sequence[float]) -> int:
