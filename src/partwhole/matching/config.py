@@ -51,8 +51,8 @@ class TrainingConfig:
     alignments : the best views are aligned so often: the part is laid onto the whole, as a rigid body, by its map, and
         matched again
     judged_by : how maps at several headings are compared: weights of the logarithm of the distortion, of the agreement of
-        curvature, and of the similarity of features that belong together. The last is worth something where the network was
-        taught by the ground truth, and so knows what it has not seen
+        curvature, and of the similarity of features that belong together: a network that turned shapes by little in training
+        is less sure of what it has not seen
     distances : how geodesic distances are measured
     precision : of matrix products on a GPU: "tf32" rounds what is multiplied to 11 bits, "float16" the same and keeps the
         products of the loss so, which is faster on large surfaces, "float32" rounds nothing; sums are float32 always
@@ -194,7 +194,13 @@ _NOT_NEGATIVE = (
 _PAPER = TrainingConfig()
 
 # what changed between the paper's choices and ours, and why, stands in docs/matching.md
-_OURS: dict[str, Any] = {"rotation": 30.0, "cosine_epochs": None, "iterations": 10_000, "headings": 8}
+_OURS: dict[str, Any] = {
+    "rotation": 30.0,
+    "cosine_epochs": None,
+    "iterations": 10_000,
+    "headings": 8,
+    "judged_by": (0.0, 0.0, 1.0),
+}
 
 PRESETS: Mapping[str, TrainingConfig] = MappingProxyType(
     {
