@@ -17,6 +17,7 @@ import pytest
 from partwhole.cli import train as command
 from partwhole.cli.learning import Stages
 from partwhole.cli.main import main
+from partwhole.cli.training_orders import Order
 from partwhole.matching.logs import read_losses
 
 
@@ -48,6 +49,17 @@ def test_a_run_from_end_to_end(
 
     assert main(["train", "--resume", str(run)]) == 0
     assert capsys.readouterr().out == f"the run in {run} is complete: {run / 'model.safetensors'}\n"
+
+
+def test_fewer_vertices_and_the_ground_truth(
+    words: list[str], tmp_path: Path, one_error: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    assert main([*words, "--vertices", "300", "--with", "correspondence_weight=1", "-o", str(run), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["vertices"] == 300
+    assert Order.read(run).vertices == 300
+    assert "correspondence" in (run / "losses.csv").read_text(encoding="utf-8").splitlines()[0]
+    assert "300" in one_error(*words, "--vertices", "20")
 
 
 def test_the_summary_in_json(words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

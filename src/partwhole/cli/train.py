@@ -28,6 +28,7 @@ from partwhole.cli.options import JsonOption, QuietOption
 from partwhole.cli.pair_sources import DataOption, SetName, SetOption, held_out, pairs_from, set_of
 from partwhole.cli.training_orders import Order
 from partwhole.cli.voice import Voice, output_folder
+from partwhole.datasets.coarser import with_fewer_vertices
 from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.matching.config import PRESETS
 
@@ -74,6 +75,13 @@ def train(
     teacher: Annotated[
         str | None,
         typer.Option(metavar="NAME|PATH", help="Learn from the maps of this model as well, as if they were true."),
+    ] = None,
+    vertices: Annotated[
+        int | None,
+        typer.Option(
+            min=300,
+            help="Train on surfaces with fewer vertices: so many of a whole at most, and of a part its share of the area.",
+        ),
     ] = None,
     validate: Annotated[
         bool,
@@ -128,6 +136,7 @@ def train(
             device,
             start,
             teacher,
+            vertices,
             voice,
         )
         folder = output or Path(f"{order.label}-seed{order.config.seed}")
@@ -140,6 +149,7 @@ def train(
             "--seed": seed,
             "--start": start,
             "--teacher": teacher,
+            "--vertices": vertices,
         }
         fixed |= {"--validate": validate or None, "--watch-test": watch_test or None, "--output": output}
         misplaced = [option for option, value in fixed.items() if value is not None]
@@ -163,6 +173,7 @@ def _ordered(
     device: Device | None,
     start: str | None,
     teacher: str | None,
+    vertices: int | None,
     voice: Voice,
 ) -> Order:
     chosen = set_of(data, which, note=voice.note)
@@ -191,6 +202,7 @@ def _ordered(
         validate=validate,
         watch_test=watch_test,
         device=device or "cpu",
+        vertices=vertices,
         **files,
     )
 
@@ -257,8 +269,7 @@ def _trained(
     options: dict[str, Any],
 ) -> TrainingRun:
     from partwhole.matching.examination import Examination
-    from partwhole.matching.preparation import prepared
-    from partwhole.matching.training import train
+    from partwhole.matching.training import stock_for, train
 
     watch = {}
     if sources.watched is not None:
@@ -269,10 +280,16 @@ def _trained(
 
     held = read_pairs(sources.train, voice, report)
     unseen = [] if sources.validation is None else read_pairs(sources.validation, voice, report)
+    if order.vertices is not None:
+        held, unseen = (with_fewer_vertices(pairs, order.vertices, progress=report) for pairs in (held, unseen))
     _note_small_meshes(held, order, voice)
     check_fits([*held, *unseen], device=order.device, for_loss=True)
-    stock = prepared(held, order.config, progress=report, **options)
-    validation = prepared(unseen, order.config, progress=report, **options) if unseen else None
+    start, teacher = (
+        None if file is None else named_model(file, order.device) for file in (order.start, order.teacher)
+    )
+    knobs: dict[str, Any] = {"teacher": teacher, "progress": report, **options}
+    stock = stock_for(held, order.config, **knobs)
+    validation = stock_for(unseen, order.config, **knobs) if unseen else None
     for note in stock.notes:
         voice.note(note)
     with stop_between_iterations() as stop:
@@ -281,12 +298,8 @@ def _trained(
             report.detail("training", f"loss {sum(state.losses[-1]):.4g}")
             stop()
 
-        knobs: dict[str, Any] = {"folder": folder, "resume": resume, "progress": report, "heartbeat": heartbeat}
-        knobs |= {
-            what: None if file is None else named_model(file, order.device)
-            for what, file in (("start", order.start), ("teacher", order.teacher))
-        }
-        return train(stock, order.config, validation=validation, watch=watch, **knobs, **options)
+        knobs |= {"start": start, "folder": folder, "resume": resume, "heartbeat": heartbeat}
+        return train(stock, order.config, validation=validation, watch=watch, **knobs)
 
 
 def _note_small_meshes(held: list[Pair], order: Order, voice: Voice) -> None:

@@ -29,6 +29,7 @@ class Order:
     watch_test : measure errors on the test pairs
     device : where to compute
     start, teacher : files of weights to begin with, and of a network whose maps stand for the truth
+    vertices : of a whole, at most, that is trained on; None: as they are
     """
 
     data: str | None
@@ -40,6 +41,7 @@ class Order:
     device: Device
     start: str | None = None
     teacher: str | None = None
+    vertices: int | None = None
 
     @property
     def label(self) -> str:

@@ -1,6 +1,7 @@
 """Surfaces to work with: shapes made here, parts cut from any surface with exact ground truth, and published data sets."""
 
 from partwhole.datasets.bodies import Body, make_body
+from partwhole.datasets.coarser import with_fewer_vertices
 from partwhole.datasets.cutting import Cut, cut_balls, cut_plane, random_cuts
 from partwhole.datasets.folder import FolderPairs
 from partwhole.datasets.generated import BodyPoses, PartKey, WholeKey, body_pairs
@@ -46,5 +47,6 @@ __all__ = [
     "sphere_cap",
     "swiss_roll",
     "torus",
+    "with_fewer_vertices",
     "with_parts_turned",
 ]

@@ -123,12 +123,8 @@ def train(
     options: dict[str, Any] = {"device": device, "cache": cache, "workers": workers, "progress": progress}
     if teacher is not None and not config.correspondence_weight:
         raise ValueError("a teacher is not listened to with correspondence_weight=0; give it a weight, such as 3")
-    loss = loss or loss_of(config)
-    distances = any(term.takes_distances for term in loss.terms()) or (teacher is not None and teacher.needs_distances)
-    supervised = config.correspondence_weight > 0 and teacher is None
-    options_of_loss = {"for_loss": distances, "truth": supervised, **options}
     stock, held_out = (
-        given if isinstance(given, Stock | None) else prepared(given, config, **options_of_loss)
+        given if isinstance(given, Stock | None) else stock_for(given, config, loss=loss, teacher=teacher, **options)
         for given in (pairs, validation)
     )
     assert stock is not None
@@ -139,6 +135,7 @@ def train(
         name: given if isinstance(given, Examination) else Examination(given, config, name=name, **options)
         for name, given in (watch or {}).items()
     }
+    loss = loss or loss_of(config)
     record = RunFolder(folder, config, loss, stock, resume=resume)
 
     with reproducibly(config, device), _threads_for(stock, device), closing(record):
@@ -201,6 +198,27 @@ def train(
         tuple(state.evaluations),
         seconds=state.seconds,
     )
+
+
+def stock_for(
+    pairs: Sequence,
+    config: TrainingConfig,
+    *,
+    loss: Loss | None = None,
+    teacher: Matcher | None = None,
+    **options: Any,
+) -> Stock:
+    """What training takes of the pairs: with distances and the ground truth where something asks for them.
+
+    Parameters
+    ----------
+    pairs, config, loss, teacher : see `train`
+    options : of `prepared`
+    """
+    asked = [*(loss or loss_of(config)).terms()]
+    distances = any(term.takes_distances for term in asked) or (teacher is not None and teacher.needs_distances)
+    supervised = config.correspondence_weight > 0 and teacher is None
+    return prepared(pairs, config, for_loss=distances, truth=supervised, **options)
 
 
 def begin_with(network: DiffusionNet, start: Matcher) -> None:
