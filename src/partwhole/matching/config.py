@@ -199,7 +199,8 @@ _OURS: dict[str, Any] = {
     "cosine_epochs": None,
     "iterations": 10_000,
     "headings": 8,
-    "judged_by": (0.0, 0.0, 1.0),
+    # the unit of scores is that of `default`, which says how much worse a map must be to be given up
+    "judged_by": (0.0, 0.0, 30.0),
 }
 
 PRESETS: Mapping[str, TrainingConfig] = MappingProxyType(
