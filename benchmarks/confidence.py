@@ -3,13 +3,14 @@
 python benchmarks/confidence.py --data DIR --people bodies_cc0.npz --fit people-fit bodies-fit \
     --test people-test bodies-test pfaust-m-test pfaust-h-test --plot calibration.png
 
-Without --fit the rule that is in the library is measured; with --write what was fitted takes its place. A model may be given
-for one set alone: pfaust-h-test=weights.safetensors.
+Without --fit the rule of the model is measured; with --write what was fitted takes its place, in the library for the model
+`default` and in the card of any other. A model may be given for one set alone: pfaust-h-test=weights.safetensors.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,7 +23,9 @@ from partwhole.datasets import Pairs, PFaust
 from partwhole.datasets.people import People
 from partwhole.datasets.retriangulated import people_pairs, retriangulated_body_pairs
 from partwhole.evaluation import Calibration, calibration, calibration_plot
-from partwhole.matching.confidence import NAMES, RIGHT, Rule, Signs, confidence_of, expected_error, fitted_rule, stacked
+from partwhole.matching.box import model_path
+from partwhole.matching.checkpoints import read_tensors, write_tensors
+from partwhole.matching.confidence import NAMES, RIGHT, Rule, Signs, confidence_of, expected_error, rule_for, stacked
 from partwhole.matching.judging import signs_and_errors
 from partwhole.matching.matcher import Matcher
 from partwhole.store.cache import Cache
@@ -164,6 +167,17 @@ def said(name: str, pairs: Measured, rule: Rule) -> tuple[list[str], Calibration
     return row, together
 
 
+def write(rule: Rule, model: str) -> None:
+    """Where the model finds it."""
+    if model == "default":
+        text = json.dumps(rule.to_json(), indent=1) + "\n"
+        Path(library.__file__).with_name("confidence.json").write_text(text)
+        return
+    path = model_path(model)
+    tensors, card = read_tensors(path)
+    write_tensors(path, tensors, {**card, "confidence": rule.to_json()})
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", default="default")
@@ -193,9 +207,13 @@ def main() -> None:
         return kept(given.keep / f"{name}-{Path(model or given.model).stem}.npz", compute)
 
     to_fit = {name: of(name, given.most) for name in given.fit}
-    rule = calibrated([pair for pairs in to_fit.values() for pair in pairs]) if to_fit else fitted_rule()
+    rule = (
+        calibrated([pair for pairs in to_fit.values() for pair in pairs])
+        if to_fit
+        else rule_for(Matcher.load(given.model).card)
+    )
     if to_fit and given.write:
-        Path(library.__file__).with_name("confidence.json").write_text(rule.to_json())
+        write(rule, given.model)
     tests = {name: of(name, 40) for name in given.test}
     print(heading())
     rows, plotted = [], {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +16,8 @@ from partwhole.matching.confidence import (
     confidence_of,
     expected_error,
     fitted_rule,
+    remark_on,
+    rule_for,
     stacked,
 )
 
@@ -44,7 +47,19 @@ def test_the_rule_that_was_fitted_counts_every_sign() -> None:
     assert 0.5 * RIGHT < rule.even < 4 * RIGHT
     assert Rule.from_json(rule.to_json()) == rule
     with pytest.raises(ValueError, match="the rule is for other signs than"):
-        Rule.from_json(rule.to_json().replace("spread", "width"))
+        Rule.from_json({**rule.to_json(), "signs": ["width"]})
+    for damaged in ({"inner": 3.0}, {"outer_": []}):
+        with pytest.raises(ValueError, match="the rule of confidence is damaged"):
+            Rule.from_json({**rule.to_json(), **damaged})
+
+
+def test_a_model_may_have_a_rule_of_its_own() -> None:
+    other = replace(fitted_rule(), even=0.1)
+    assert rule_for({"name": "mine"}) is fitted_rule()
+    card = json.loads(json.dumps({"name": "mine", "confidence": other.to_json()}))
+    assert rule_for(card) == other
+    assert remark_on(card) == remark_on({"name": "default"}) == ()
+    assert "with mine its order means something" in remark_on({"name": "mine"})[0]
 
 
 def test_a_rule_by_hand() -> None:

@@ -35,7 +35,10 @@ def code_version(*folders: str) -> str:
     """SHA-256 of the version and of the source files in some folders of the package: others for any change of the code."""
     digest = hashlib.sha256(__version__.encode())
     root = Path(str(files("partwhole")))
-    for file in sorted(file for folder in folders for file in (root / folder).rglob("*.py")):
+    # the rule of confidence is a file of numbers
+    for file in sorted(
+        file for folder in folders for ending in ("py", "json") for file in (root / folder).rglob(f"*.{ending}")
+    ):
         digest.update(f"{file.relative_to(root).as_posix()}:{file.stat().st_size}:".encode())
         digest.update(file.read_bytes())
     return digest.hexdigest()

@@ -8,6 +8,7 @@ surer.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from importlib.resources import files
@@ -90,26 +91,47 @@ class Rule:
     even: float
     slope: float
 
-    def to_json(self) -> str:
-        """As `from_json` reads it."""
-        return json.dumps({"signs": NAMES, **asdict(self)}, indent=1) + "\n"
+    def to_json(self) -> dict[str, Any]:
+        """As JSON has it, and `from_json` reads it."""
+        return {"signs": list(NAMES), **asdict(self)}
 
     @classmethod
-    def from_json(cls, text: str) -> Rule:
-        """The rule that `to_json` wrote."""
-        held: dict[str, Any] = json.loads(text)
-        if tuple(held.pop("signs")) != NAMES:
+    def from_json(cls, values: Mapping[str, Any]) -> Rule:
+        """What `to_json` gave."""
+        held = dict(values)
+        if tuple(held.pop("signs", ())) != NAMES:
             raise ValueError(f"the rule is for other signs than {', '.join(NAMES)}; fit it again")
-        held["inner"] = tuple(map(tuple, held["inner"]))
-        plain: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in held.items()}
-        return cls(**plain)
+        try:
+            held["inner"] = tuple(map(tuple, held["inner"]))
+            plain: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in held.items()}
+            return cls(**plain)
+        except (KeyError, TypeError) as fault:
+            raise ValueError(f"the rule of confidence is damaged ({fault}); fit it again") from None
 
 
 @cache
 def fitted_rule() -> Rule:
-    """The rule that comes with the library: from benchmarks/confidence.py, on generated people and bodies that nothing is
+    """The rule for the model `default`: from benchmarks/confidence.py, on generated people and bodies that nothing is
     tested on."""
-    return Rule.from_json((files("partwhole.matching") / _RULE).read_text(encoding="utf-8"))
+    return Rule.from_json(json.loads((files("partwhole.matching") / _RULE).read_text(encoding="utf-8")))
+
+
+def rule_for(card: Mapping[str, Any]) -> Rule:
+    """The rule that was fitted with the model of this card, where it has one under "confidence"; else that of `default`."""
+    held = card.get("confidence")
+    return fitted_rule() if held is None else Rule.from_json(held)
+
+
+def remark_on(card: Mapping[str, Any]) -> tuple[str, ...]:
+    """What has to be said where confidence was fitted with another model; nothing otherwise.
+
+    >>> remark_on({"name": "mine"})
+    ('confidence was fitted with the model default; with mine its order means something, its numbers less',)
+    """
+    name = card.get("name", "another")
+    if name == "default" or "confidence" in card:
+        return ()
+    return (f"confidence was fitted with the model default; with {name} its order means something, its numbers less",)
 
 
 def expected_error(signs: Signs, rule: Rule | None = None) -> Float[np.ndarray, "p"]:

@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from partwhole.datasets.pairs import Pair
 from partwhole.evaluation import Calibration, calibration, geodesic_errors
-from partwhole.matching.confidence import NAMES, RIGHT, Signs, confidence_of
+from partwhole.matching.confidence import NAMES, RIGHT, Signs, confidence_of, rule_for
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.positions import best_position
 from partwhole.matching.preparation import Report
@@ -67,7 +67,7 @@ def calibration_of(
         if progress is not None:
             progress("confidence", done, len(chosen))
         signs, off = signs_and_errors(pair, matcher, cache=cache)
-        sure.append(confidence_of(signs))
+        sure.append(confidence_of(signs, rule_for(matcher.card)))
         errors.append(off)
     if progress is not None:
         progress("confidence", len(chosen), len(chosen))

@@ -14,7 +14,7 @@ from torch import Tensor
 from partwhole.matching import refinement
 from partwhole.matching.answers import content_of, keep_answer, kept_answer, question
 from partwhole.matching.box import model_path
-from partwhole.matching.confidence import confidence_of
+from partwhole.matching.confidence import confidence_of, remark_on, rule_for
 from partwhole.matching.doubts import doubtful_regions
 from partwhole.matching.ensemble import Ensemble
 from partwhole.matching.features import WholeFeatures, weights_of
@@ -141,7 +141,8 @@ def match_inputs(
     fit = fit_of(found, position)
     moved = before if read_out == "lateration" else None
     features = dict(whole_features(position.shown.whole, position.up[1], turns)).get(position.chosen.whole_angle)
-    sure = confidence_of(signs_of(found, position, matcher, moved=moved, of_whole=features))
+    signs = signs_of(found, position, matcher, moved=moved, of_whole=features)
+    sure = confidence_of(signs, rule_for(matcher.card))
     clock.begin("every vertex")
     lift = Lift.between(of_part, of_whole)
     confidence = np.where(of_part.covered, np.clip(lift.values(sure), 0, 1), 0.0)
@@ -149,6 +150,7 @@ def match_inputs(
     doubtful_share = float(area[confidence < DOUBTFUL].sum() / area.sum())
     k = min(matcher.config.map_eigenpairs, given.part.values.shape[-1], given.whole.values.shape[-1])
     notes, grave = _remarks(of_part, of_whole, position, scaling)
+    notes += remark_on(matcher.card)
     return MatchedScan(
         part=of_part.given,
         whole=of_whole.given,
