@@ -141,8 +141,13 @@ class TrainingConfig:
 
     @property
     def tries_several(self) -> bool:
-        """Whether several maps of a pair are compared, for which distances must be known."""
+        """Whether several maps of a pair are compared."""
         return self.headings * self.whole_headings > 1 or not self.upright or self.alignments > 0
+
+    @property
+    def judges_by_distances(self) -> bool:
+        """Whether they are compared by how they distort distances, which must then be known."""
+        return self.tries_several and self.judged_by[0] > 0
 
     def with_changes(self, **changes: Any) -> TrainingConfig:
         """The same with some choices changed; unknown names are refused with the nearest known one."""

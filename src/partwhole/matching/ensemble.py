@@ -54,7 +54,11 @@ class Ensemble(Matcher):
 
     @property
     def needs_distances(self) -> bool:
-        return super().needs_distances or (self.combine == "choose" and len(self.matchers) > 1)
+        return self.compares and self.config.judged_by[0] > 0
+
+    @property
+    def compares(self) -> bool:
+        return super().compares or (self.combine == "choose" and len(self.matchers) > 1)
 
     def save(self, path: str | Path) -> None:
         """Not to be: each matcher has a file of its own."""

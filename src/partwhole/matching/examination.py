@@ -59,7 +59,7 @@ class Examination:
         self.name: str = name or str(getattr(pairs, "name", "pairs"))
         self.method: Method = method
         options: dict[str, Any] = {"device": device, "cache": cache, "workers": workers, "progress": progress}
-        judged = for_loss or config.tries_several
+        judged = for_loss or config.judges_by_distances
         self.stock = prepared(self.pairs, config, for_loss=judged, **options)
         wholes = self.stock.meshes[1]
         self.distances = []
@@ -74,7 +74,7 @@ class Examination:
     def needs(config: TrainingConfig, *, for_loss: bool = False) -> tuple[Any, ...]:
         """Equal for choices that can share an examination: all that it prepares of the surfaces."""
         judged = (config.criterion, config.mask, config.distances, config.low_pass, config.precision)
-        return config.eigenpairs, config.diffusion_eigenpairs, judged if for_loss or config.tries_several else None
+        return config.eigenpairs, config.diffusion_eigenpairs, judged if for_loss or config.judges_by_distances else None
 
     def __len__(self) -> int:
         return len(self.pairs)

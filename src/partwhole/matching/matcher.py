@@ -215,7 +215,7 @@ class Matcher:
         for one, other in self.compared(*features):
             nearest = hard_map(one, other)
             value = 0.0
-            if self.needs_distances:
+            if self.compares:
                 sure = similarity(nearest, one, other, seen[0])
                 value = float(score(nearest, *seen, weights=self.config.judged_by, similar=sure))
             views.append(View(*seen, *numbers[:2], nearest, value, numbers[2]))
@@ -274,6 +274,11 @@ class Matcher:
     @property
     def needs_distances(self) -> bool:
         """Whether maps are judged by distances: then surfaces must have them."""
+        return self.config.judges_by_distances
+
+    @property
+    def compares(self) -> bool:
+        """Whether there are several maps of a pair, of which the best is taken."""
         return self.config.tries_several
 
 
