@@ -13,7 +13,17 @@ import torch
 
 from partwhole.datasets import Pairs, make_body, random_cuts
 from partwhole.datasets.pairs import Pair
-from partwhole.matching import Examination, Matcher, Stock, TrainingConfig, WormholeLoss, evaluate, prepared, train
+from partwhole.matching import (
+    Examination,
+    Matcher,
+    Stock,
+    TrainingConfig,
+    WormholeLoss,
+    evaluate,
+    prepared,
+    refinement,
+    train,
+)
 from partwhole.matching.headings import best_heading, turned
 from partwhole.matching.matcher import new_network
 from partwhole.matching.refinement import Refined, refine
@@ -130,6 +140,18 @@ def test_it_stops_early(trained, surfaces) -> None:
         assert found.steps_taken == patience
         assert found.loss_after == found.loss_before
     assert refine(trained, *surfaces, steps=10, learning_rate=10.0, patience=None).steps_taken == 10
+
+
+@pytest.mark.parametrize(("rate", "steps_taken"), [(1e-4, 6), (10.0, 2)])
+def test_steps_as_a_gpu_takes_them(trained, surfaces, monkeypatch, rate, steps_taken) -> None:
+    """Part and whole as a batch, and nobody asks before the end whether a step was worth it."""
+    plain = refine(trained, *surfaces, steps=6, learning_rate=rate, patience=2)
+    monkeypatch.setattr(refinement, "_on_gpu", lambda matcher: True)
+    found = refine(trained, *surfaces, steps=6, learning_rate=rate, patience=2)
+    assert found.steps_taken == plain.steps_taken == steps_taken
+    assert found.kept_step == plain.kept_step
+    np.testing.assert_allclose(found.losses[: 1 + found.kept_step], plain.losses[: 1 + plain.kept_step], rtol=1e-3)
+    assert (found.vertex_map == plain.vertex_map).float().mean() > 0.95
 
 
 def test_it_stops_where_the_loss_is_no_number(trained, surfaces) -> None:

@@ -74,7 +74,11 @@ class Examination:
     def needs(config: TrainingConfig, *, for_loss: bool = False) -> tuple[Any, ...]:
         """Equal for choices that can share an examination: all that it prepares of the surfaces."""
         judged = (config.criterion, config.mask, config.distances, config.low_pass, config.precision)
-        return config.eigenpairs, config.diffusion_eigenpairs, judged if for_loss or config.judges_by_distances else None
+        return (
+            config.eigenpairs,
+            config.diffusion_eigenpairs,
+            judged if for_loss or config.judges_by_distances else None,
+        )
 
     def __len__(self) -> int:
         return len(self.pairs)

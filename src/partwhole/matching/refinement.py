@@ -157,22 +157,32 @@ def _adapted(
     network, config = start.network.requires_grad_(True), start.config
     optimiser = adam(network, config, start.device.type)
     as_it_is = not (augmentation or dropout)
-    # a GPU takes all steps rather than be asked after each one whether it was worth it; those too many are forgotten
-    asked = start.device.type == "cpu"
+    on_gpu = _on_gpu(start)
+    both = None
+    if on_gpu and part.values.shape == whole.values.shape:
+        # a step of a single pair waits for the launch of its kernels: half as many if part and whole are a batch
+        from partwhole.matching.cuda.captured import Buffers
+
+        assert whole.distances is not None
+        buffers = Buffers.of_size(len(part), len(whole), part, whole.distances.dtype)
+        buffers.load(part, whole)
+        part, whole, both = buffers.part, buffers.whole, buffers.both
     weights: list[list[Tensor]] = []
     losses: list[Tensor] = []
     for step in range(steps + 1):
         network.eval()
         # without augmentation and dropout the loss of a step is the very loss that the weights before it are judged by
         with torch.set_grad_enabled(as_it_is and step < steps):
-            terms = losses_of_pair(network, loss, part, whole, config, augment=False)
+            terms = losses_of_pair(network, loss, part, whole, config, augment=False, both=both)
         losses.append(terms.sum().detach())
         weights.append([weight.detach().clone() for weight in network.parameters()])
-        if step == steps or (asked and _over([float(value) for value in losses], patience)):
+        # a GPU takes all steps rather than be asked after each whether it was worth it; those too many are forgotten
+        if step == steps or (not on_gpu and _over([float(value) for value in losses], patience)):
             break
         if not as_it_is:
             torch.manual_seed(random_seed(seed, 1, step))
-            terms = losses_of_pair(network.train(dropout), loss, part, whole, config, augment=augmentation)
+            trained = network.train(dropout)
+            terms = losses_of_pair(trained, loss, part, whole, config, augment=augmentation, both=both)
         descend(network, optimiser, terms, config)
     known = torch.stack(losses).tolist()
     taken = next((step for step in range(len(known)) if _over(known[: step + 1], patience)), steps)
@@ -181,6 +191,10 @@ def _adapted(
         for weight, kept in zip(network.parameters(), weights[_lowest(known)], strict=True):
             weight.copy_(kept)
     return network, known
+
+
+def _on_gpu(matcher: Matcher) -> bool:
+    return matcher.device.type == "cuda"
 
 
 def _over(losses: Sequence[float], patience: float) -> bool:
