@@ -150,8 +150,10 @@ def test_refined(cut: Cut, found: MatchedScan, matcher: Matcher) -> None:
 @pytest.mark.parametrize("combine", ["average", "choose"])
 def test_several_networks(cut: Cut, matcher: Matcher, config: TrainingConfig, combine: Combine) -> None:
     torch.manual_seed(7)
-    other = Matcher(new_network(config), matcher.config)
-    ensemble = Ensemble([matcher, other], combine=combine)
+    # the place of a scan is not known, so its part is aligned once
+    aligned = matcher.config.with_changes(alignments=1)
+    networks = (matcher.network, new_network(config))
+    ensemble = Ensemble([Matcher(network, aligned) for network in networks], combine=combine)
     found = match(cut.part, cut.whole, model=ensemble)
     check(found)
     assert np.array_equal(found.vertex_map, ensemble.match(cut.part, cut.whole, read_out="lateration").vertex_map)

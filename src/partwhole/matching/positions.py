@@ -16,8 +16,8 @@ from partwhole.matching.trials import Trial, best, best_stretch, resized, rotate
 
 # headings while the vertical is looked for; all of them once it is found
 _FEW = 4
-# where the vertical is not known, the best maps are aligned so often
-_ALIGNMENTS = 2
+# so often the best maps are aligned at least, since the place of a scan is not known; and if its vertical is not known
+_ALIGNMENTS, _ANY_WAY_UP = 1, 2
 # distances that differ by more than pose and noise explain
 STRETCHED = 1.25
 # another size than the one that was assumed must fit better by so much: a part that fits nowhere fits any size about as badly
@@ -97,7 +97,7 @@ def best_position(
     """
     of_part, of_whole = axes_up(up, matcher.config.vertical)
     # what lies any way up lies along no axis
-    alignments = max(matcher.config.alignments, _ALIGNMENTS if up == "auto" else 0)
+    alignments = max(matcher.config.alignments, _ANY_WAY_UP if up == "auto" else _ALIGNMENTS)
 
     def at(factor: float, up: tuple[str, str], headings: int, *, align: bool = False) -> Position:
         return _at(matcher, given, factor, up, headings, whole_features, alignments if align else 0)
