@@ -154,7 +154,8 @@ def said(name: str, pairs: Measured, rule: Rule) -> tuple[list[str], Calibration
     sure = [confidence_of(signs, rule) for signs, _ in pairs]
     errors = [off for _, off in pairs]
     together = calibration(np.concatenate(sure), np.concatenate(errors))
-    single = [calibration(one, off) for one, off in zip(sure, errors, strict=True)]
+    # a pair without any error has none to carry
+    single = [calibration(one, off) for one, off in zip(sure, errors, strict=True) if off.any()]
     row = [
         name,
         str(len(pairs)),
