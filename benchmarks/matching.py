@@ -19,8 +19,10 @@ import torch
 import partwhole as pw
 from partwhole.datasets import GroundTruth, Pair, Pairs, random_cuts
 from partwhole.matching import Matcher, Surface, TrainingConfig, distortion, prepared, refine
+from partwhole.matching.losses import loss_of
 from partwhole.matching.matcher import new_network
-from partwhole.matching.training import adam, loss_of, pair_number, plain_steps, random_seed, reproducibly
+from partwhole.matching.schedule import pair_number, random_seed
+from partwhole.matching.steps import adam, plain_steps, reproducibly
 from recording import heading, save, table
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"

@@ -11,8 +11,9 @@ import torch
 from partwhole.datasets import Pair, cut_plane, random_cuts
 from partwhole.matching import Examination, Matcher, Stock, TrainingConfig, distortion, prepared, train
 from partwhole.matching.cuda.captured import Buffers, captured_steps, rounded_up
+from partwhole.matching.losses import loss_of
 from partwhole.matching.matcher import new_network
-from partwhole.matching.training import adam, loss_of, losses_of_pair, plain_steps, reproducibly
+from partwhole.matching.steps import adam, losses_of_pair, plain_steps, reproducibly
 
 STILL: dict[str, Any] = {"dropout": 0.0, "rotation": 0.0, "noise": 0.0, "scaling": (1.0, 1.0)}
 

@@ -25,9 +25,10 @@ from partwhole.matching import (
     train,
 )
 from partwhole.matching.headings import best_heading, turned
+from partwhole.matching.losses import loss_of
 from partwhole.matching.matcher import new_network
 from partwhole.matching.refinement import Refined, refine
-from partwhole.matching.training import loss_of, mean_loss
+from partwhole.matching.training import mean_loss
 
 CONFIG = TrainingConfig(
     width=16,
@@ -142,11 +143,13 @@ def test_it_stops_early(trained, surfaces) -> None:
     assert refine(trained, *surfaces, steps=10, learning_rate=10.0, patience=None).steps_taken == 10
 
 
+@pytest.mark.parametrize("at_once", [16, 4, 3])
 @pytest.mark.parametrize(("rate", "steps_taken"), [(1e-4, 6), (10.0, 2)])
-def test_steps_as_a_gpu_takes_them(trained, surfaces, monkeypatch, rate, steps_taken) -> None:
-    """Part and whole as a batch, and nobody asks before the end whether a step was worth it."""
+def test_steps_as_a_gpu_takes_them(trained, surfaces, monkeypatch, rate, steps_taken, at_once) -> None:
+    """Part and whole as a batch, and nobody asks after each step whether it was worth it."""
     plain = refine(trained, *surfaces, steps=6, learning_rate=rate, patience=2)
     monkeypatch.setattr(refinement, "_on_gpu", lambda matcher: True)
+    monkeypatch.setattr(refinement, "_STEPS_AT_ONCE", at_once)
     found = refine(trained, *surfaces, steps=6, learning_rate=rate, patience=2)
     assert found.steps_taken == plain.steps_taken == steps_taken
     assert found.kept_step == plain.kept_step

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import partwhole.matching.preparation as preparation
+import partwhole.matching.steps as steps
 import partwhole.matching.training as training
 from partwhole.datasets import Pair, Pairs, cut_plane
 from partwhole.matching import (
@@ -24,18 +25,11 @@ from partwhole.matching import (
     soft_map,
     train,
 )
-from partwhole.matching.losses import Loss
+from partwhole.matching.losses import Loss, loss_of
 from partwhole.matching.matcher import new_network
-from partwhole.matching.training import (
-    adam,
-    learning_rate,
-    loss_of,
-    losses_of_pair,
-    mean_loss,
-    pair_number,
-    plain_steps,
-    random_seed,
-)
+from partwhole.matching.schedule import learning_rate
+from partwhole.matching.steps import adam, losses_of_pair, plain_steps, set_rate
+from partwhole.matching.training import mean_loss
 
 STILL: dict[str, Any] = {"dropout": 0.0, "rotation": 0.0, "noise": 0.0, "scaling": (1.0, 1.0)}
 
@@ -111,7 +105,7 @@ def test_torch_is_left_as_it_was(stock, config, monkeypatch) -> None:
             assert torch.equal(torch.rand(3), expected)
             assert torch.get_float32_matmul_precision() == precision
             torch.manual_seed(1)
-            monkeypatch.setattr(training, "losses_of_pair", lambda *_, **__: 1 / 0)
+            monkeypatch.setattr(steps, "losses_of_pair", lambda *_, **__: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 train(stock, config)
             monkeypatch.undo()
@@ -173,24 +167,9 @@ def test_times_stay_positive(stock, config) -> None:
     assert (times > 1e-6).any()
 
 
-def test_the_rate_falls_by_passes_or_by_iterations() -> None:
-    by_passes = preset("pfaust-h")
-    # 300 passes over 100 pairs: after 20 000 iterations, 200 passes, it has not come down
-    assert learning_rate(0, 100, by_passes) == 1e-3
-    assert learning_rate(99, 100, by_passes) == 1e-3
-    assert learning_rate(100, 100, by_passes) == pytest.approx(1e-4 + 9e-4 * (1 + math.cos(math.pi / 300)) / 2)
-    assert learning_rate(15_000, 100, by_passes) == pytest.approx(5.5e-4)
-    assert learning_rate(30_000, 100, by_passes) == pytest.approx(1e-4)
-    assert learning_rate(90_000, 100, by_passes) == pytest.approx(1e-4)
-    by_iterations = by_passes.with_changes(cosine_epochs=None)
-    rates = [learning_rate(i, 7, by_iterations) for i in range(0, 20_001, 1000)]
-    assert rates == sorted(rates, reverse=True)
-    assert (rates[0], rates[10], rates[20]) == pytest.approx((1e-3, 5.5e-4, 1e-4))
-
-
 def test_the_rate_is_the_one_that_is_used(stock, config, monkeypatch) -> None:
     used = []
-    real = training.set_rate
+    real = set_rate
 
     def watched(optimiser: torch.optim.Optimizer, rate: float) -> None:
         real(optimiser, rate)
@@ -201,25 +180,6 @@ def test_the_rate_is_the_one_that_is_used(stock, config, monkeypatch) -> None:
     train(stock, few)
     assert used == [learning_rate(i, len(stock), few) for i in range(12)]
     assert len(set(used)) == 3
-
-
-def test_every_pair_once_in_every_pass() -> None:
-    for n, seed in ((1, 0), (7, 0), (7, 5)):
-        passes = [[pair_number(e * n + i, n, seed) for i in range(n)] for e in range(6)]
-        assert all(sorted(numbers) == list(range(n)) for numbers in passes)
-        if n > 1:
-            assert len({tuple(numbers) for numbers in passes}) > 3
-    assert [pair_number(i, 50, 0) for i in range(50)] != [pair_number(i, 50, 1) for i in range(50)]
-    # in any order: what an iteration takes is a function of its number
-    order = [pair_number(i, 7, 3) for i in range(40)]
-    assert [pair_number(i, 7, 3) for i in reversed(range(40))] == order[::-1]
-
-
-def test_seeds_of_iterations_are_their_own() -> None:
-    seeds = {random_seed(seed, 1, iteration) for seed in range(20) for iteration in range(100)}
-    assert len(seeds) == 2000
-    assert all(0 <= seed < 2**63 for seed in seeds)
-    assert len({random_seed(0), random_seed(0, 1, 0), random_seed(1)}) == 3
 
 
 def test_weights_are_validated_on_pairs_that_are_not_trained_on(stock, pairs, config, cache, tmp_path) -> None:

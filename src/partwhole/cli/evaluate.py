@@ -133,12 +133,7 @@ def evaluate(
         matchers = {f"{len(matchers)} models together": Ensemble(list(matchers.values()))}
     chosen = set_of(data, which, note=voice.note)
     pairs = pairs_from(data, chosen, split, note=voice.note)
-    for name, matcher in matchers.items():
-        known, upright = matcher.config.vertical, PRESETS[chosen].vertical if chosen in PRESETS else None
-        if "xyz" in matcher.config.inputs and upright not in (None, known):
-            voice.note(
-                f"{name} knows shapes that stand along {known}, these stand along {upright}: --with vertical={upright}"
-            )
+    _note_axes(matchers, chosen, voice)
     options: dict[str, Any] = {"device": device, "cache": chosen_cache(cache), "workers": workers}
     read_outs: list[ReadOut] = ["spectral", "features"] if read_out == "both" else [read_out]
     with told_plainly(), stages(voice) as report:
@@ -266,6 +261,17 @@ def _calibrated(
     from partwhole.matching.judging import calibration_of
 
     return {name: calibration_of(matcher, held, cache=cache, progress=report) for name, matcher in matchers.items()}
+
+
+def _note_axes(matchers: Mapping[str, Matcher], chosen: SetName, voice: Voice) -> None:
+    """Say so where a model knows shapes that stand otherwise than these do."""
+    if chosen not in PRESETS:
+        return
+    up = PRESETS[chosen].vertical
+    for name, matcher in matchers.items():
+        known = matcher.config.vertical
+        if "xyz" in matcher.config.inputs and known != up:
+            voice.note(f"{name} knows shapes that stand along {known}, these stand along {up}: --with vertical={up}")
 
 
 def _averaged(found: Sequence[_Row], read_outs: Sequence[str]) -> dict[str, list[Evaluation]]:

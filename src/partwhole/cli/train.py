@@ -269,7 +269,7 @@ def _trained(
     options: dict[str, Any],
 ) -> TrainingRun:
     from partwhole.matching.examination import Examination
-    from partwhole.matching.training import stock_for, train
+    from partwhole.matching.training import stock_for, takes_distances, train
 
     watch = {}
     if sources.watched is not None:
@@ -283,10 +283,11 @@ def _trained(
     if order.vertices is not None:
         held, unseen = (with_fewer_vertices(pairs, order.vertices, progress=report) for pairs in (held, unseen))
     _note_small_meshes(held, order, voice)
-    check_fits([*held, *unseen], device=order.device, for_loss=True)
     start, teacher = (
         None if file is None else named_model(file, order.device) for file in (order.start, order.teacher)
     )
+    if takes_distances(order.config, teacher=teacher):
+        check_fits([*held, *unseen], device=order.device, for_loss=True)
     knobs: dict[str, Any] = {"teacher": teacher, "progress": report, **options}
     stock = stock_for(held, order.config, **knobs)
     validation = stock_for(unseen, order.config, **knobs) if unseen else None

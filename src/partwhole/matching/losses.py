@@ -15,6 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from partwhole.matching.config import TrainingConfig
 from partwhole.matching.soft_maps import functional_map_of
 from partwhole.matching.surfaces import Surface
 
@@ -185,3 +186,23 @@ class LossSum(Loss):
 
     def __call__(self, P: Float[Tensor, "p n"], part: Surface, whole: Surface) -> Float[Tensor, ""]:
         return torch.stack([loss(P, part, whole) for loss in self.summands]).sum()
+
+
+def loss_of(config: TrainingConfig, *, supervised: bool = True) -> Loss:
+    """λ_geo WormholeLoss + λ_ortho OrthogonalityLoss + CorrespondenceLoss, without what has weight 0.
+
+    Parameters
+    ----------
+    config : the weights
+    supervised : False leaves out the last, for pairs whose ground truth is not known
+    """
+    terms: list[Loss] = []
+    if config.distortion_weight:
+        terms.append(WormholeLoss(config.distortion_weight))
+    if config.orthogonality_weight:
+        terms.append(OrthogonalityLoss(config.orthogonality_weight, config.map_eigenpairs))
+    if config.correspondence_weight and supervised:
+        terms.append(CorrespondenceLoss(config.correspondence_weight))
+    if not terms:
+        raise ValueError("the weights of all terms of the loss are 0: there is nothing to train for")
+    return terms[0] if len(terms) == 1 else LossSum(tuple(terms))

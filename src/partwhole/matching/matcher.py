@@ -165,8 +165,8 @@ class Matcher:
 
         Parameters
         ----------
-        part, whole : surfaces on the device of the network; with distances and weights if several headings are tried, or
-            for ZoomOut
+        part, whole : surfaces on the device of the network; with distances and weights if it `needs_distances`, or for
+            ZoomOut and lateration
         read_out : "features", the vertex of the most similar features; "spectral", that map smoothed through the
             eigenfunctions of both; "zoomout", the latter smoothed by ZoomOut where that distorts distances less;
             "lateration", the spectral one moved to where guaranteed distances to the places around are right

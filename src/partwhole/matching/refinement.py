@@ -16,12 +16,16 @@ from jaxtyping import Int
 from torch import Tensor
 
 from partwhole.matching.headings import View, best_heading
-from partwhole.matching.losses import Loss
+from partwhole.matching.losses import Loss, loss_of
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.network import DiffusionNet
+from partwhole.matching.schedule import random_seed
 from partwhole.matching.soft_maps import ReadOut, hard_map
+from partwhole.matching.steps import adam, descend, losses_of_pair, reproducibly
 from partwhole.matching.surfaces import Surface
-from partwhole.matching.training import adam, descend, loss_of, losses_of_pair, random_seed, reproducibly
+
+# steps that a GPU takes before it is asked what came of them: to wait for an answer costs as much as a step
+_STEPS_AT_ONCE = 16
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -167,29 +171,36 @@ def _adapted(
         buffers = Buffers.of_size(len(part), len(whole), part, whole.distances.dtype)
         buffers.load(part, whole)
         part, whole, both = buffers.part, buffers.whole, buffers.both
-    weights: list[list[Tensor]] = []
-    losses: list[Tensor] = []
+    # losses and weights that nobody has asked for yet: a GPU is asked rarely, and steps it took too many are forgotten
+    waiting: list[tuple[Tensor, list[Tensor]]] = []
+    at_once = _STEPS_AT_ONCE if on_gpu else 1
+    known: list[float] = []
+    kept: list[Tensor] = []
+    over = False
     for step in range(steps + 1):
         network.eval()
         # without augmentation and dropout the loss of a step is the very loss that the weights before it are judged by
         with torch.set_grad_enabled(as_it_is and step < steps):
             terms = losses_of_pair(network, loss, part, whole, config, augment=False, both=both)
-        losses.append(terms.sum().detach())
-        weights.append([weight.detach().clone() for weight in network.parameters()])
-        # a GPU takes all steps rather than be asked after each whether it was worth it; those too many are forgotten
-        if step == steps or (not on_gpu and _over([float(value) for value in losses], patience)):
+        waiting.append((terms.sum().detach(), [weight.detach().clone() for weight in network.parameters()]))
+        if len(waiting) == at_once or step == steps:
+            for value, weights in waiting:
+                known.append(float(value))
+                if _lowest(known) == len(known) - 1:
+                    kept = weights
+                if over := _over(known, patience):
+                    break
+            waiting.clear()
+        if over or step == steps:
             break
         if not as_it_is:
             torch.manual_seed(random_seed(seed, 1, step))
             trained = network.train(dropout)
             terms = losses_of_pair(trained, loss, part, whole, config, augment=augmentation, both=both)
         descend(network, optimiser, terms, config)
-    known = torch.stack(losses).tolist()
-    taken = next((step for step in range(len(known)) if _over(known[: step + 1], patience)), steps)
-    known = known[: taken + 1]
     with torch.no_grad():
-        for weight, kept in zip(network.parameters(), weights[_lowest(known)], strict=True):
-            weight.copy_(kept)
+        for weight, lowest in zip(network.parameters(), kept, strict=True):
+            weight.copy_(lowest)
     return network, known
 
 

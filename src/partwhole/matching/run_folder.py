@@ -21,6 +21,7 @@ from partwhole.matching.losses import Loss
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.network import DiffusionNet
 from partwhole.matching.preparation import Stock
+from partwhole.matching.schedule import learning_rate
 from partwhole.store.atomic import atomic_write
 
 # what is recorded of an evaluation; of validation pairs the loss
@@ -177,8 +178,6 @@ class RunFolder:
 
     def _write_logs(self, state: Progress) -> None:
         assert self.log is not None
-        from partwhole.matching.training import learning_rate
-
         losses, evaluations = self._logged
         new = np.array(state.losses[losses:]).reshape(-1, len(self.loss.terms()))
         numbers = range(losses, len(state.losses))

@@ -6,13 +6,11 @@ been: on a processor it ends with the same weights, bit by bit.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,23 +18,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from partwhole.matching.augmentation import augmented
 from partwhole.matching.checkpoints import versions
 from partwhole.matching.config import TrainingConfig
 from partwhole.matching.examination import Examination
-from partwhole.matching.losses import CorrespondenceLoss, Loss, LossSum, OrthogonalityLoss, WormholeLoss
+from partwhole.matching.losses import Loss, loss_of
 from partwhole.matching.matcher import Matcher, new_network
 from partwhole.matching.network import DiffusionNet
 from partwhole.matching.preparation import Report, Stock, prepared
 from partwhole.matching.run_folder import Progress, RunFolder, check_folder
-from partwhole.matching.soft_maps import soft_map
-from partwhole.matching.surfaces import Surface
+from partwhole.matching.schedule import learning_rate, pair_number, random_seed
+from partwhole.matching.steps import Step, adam, losses_of_pair, plain_steps, reproducibly, set_rate
 from partwhole.matching.teaching import taught
 from partwhole.store.accelerator import cuda_modules
 from partwhole.store.cache import Cache
-
-# one step of training on (number of the part, number of the whole), which gives the terms of the loss
-Step = Callable[[int, int], Tensor]
 
 # losses are fetched from the device, and progress is told, after so many iterations or seconds
 _FLUSH_ITERATIONS, _FLUSH_SECONDS = 250, 2.0
@@ -200,6 +194,12 @@ def train(
     )
 
 
+def takes_distances(config: TrainingConfig, *, loss: Loss | None = None, teacher: Matcher | None = None) -> bool:
+    """Whether distances on the surfaces must be known: for a term of the loss, or for the maps of the teacher."""
+    asked = any(term.takes_distances for term in (loss or loss_of(config)).terms())
+    return asked or (teacher is not None and teacher.needs_distances)
+
+
 def stock_for(
     pairs: Sequence,
     config: TrainingConfig,
@@ -215,8 +215,7 @@ def stock_for(
     pairs, config, loss, teacher : see `train`
     options : of `prepared`
     """
-    asked = [*(loss or loss_of(config)).terms()]
-    distances = any(term.takes_distances for term in asked) or (teacher is not None and teacher.needs_distances)
+    distances = takes_distances(config, loss=loss, teacher=teacher)
     supervised = config.correspondence_weight > 0 and teacher is None
     return prepared(pairs, config, for_loss=distances, truth=supervised, **options)
 
@@ -230,76 +229,6 @@ def begin_with(network: DiffusionNet, start: Matcher) -> None:
             "inputs, width, blocks and features as choices of the run"
         )
     network.load_state_dict(start.network.state_dict())
-
-
-def losses_of_pair(
-    network: DiffusionNet,
-    loss: Loss,
-    part: Surface,
-    whole: Surface,
-    config: TrainingConfig,
-    *,
-    augment: bool = True,
-    both: Surface | None = None,
-) -> Tensor:
-    """The terms of the loss for one pair, each a number.
-
-    Parameters
-    ----------
-    augment : False shows the network the surfaces as they are
-    both : part and whole as a batch of one size, which a GPU gets through in half the time; as many vertices of each count
-        as `part` and `whole` have
-    """
-    seen = (lambda surface: augmented(surface, config)) if augment else (lambda surface: surface)
-    if both is None:
-        of_part, of_whole = (network(seen(s).inputs(config.inputs), s.operators) for s in (part, whole))
-    else:
-        features = network(seen(both).inputs(config.inputs), both.operators)
-        of_part, of_whole = features[0, : len(part)], features[1, : len(whole)]
-    P = soft_map(of_part, of_whole, config.temperature, absent=whole.absent)
-    return torch.stack([term(P, part, whole) for term in loss.terms()])
-
-
-def loss_of(config: TrainingConfig, *, supervised: bool = True) -> Loss:
-    """λ_geo WormholeLoss + λ_ortho OrthogonalityLoss + CorrespondenceLoss, without what has weight 0.
-
-    Parameters
-    ----------
-    config : the weights
-    supervised : False leaves out the last, for pairs whose ground truth is not known
-    """
-    terms: list[Loss] = []
-    if config.distortion_weight:
-        terms.append(WormholeLoss(config.distortion_weight))
-    if config.orthogonality_weight:
-        terms.append(OrthogonalityLoss(config.orthogonality_weight, config.map_eigenpairs))
-    if config.correspondence_weight and supervised:
-        terms.append(CorrespondenceLoss(config.correspondence_weight))
-    if not terms:
-        raise ValueError("the weights of all terms of the loss are 0: there is nothing to train for")
-    return terms[0] if len(terms) == 1 else LossSum(tuple(terms))
-
-
-def plain_steps(
-    network: DiffusionNet, optimiser: torch.optim.Optimizer, loss: Loss, stock: Stock, config: TrainingConfig
-) -> Step:
-    """The step as it is meant; `captured_steps` does the same faster."""
-
-    def step(part: int, whole: int) -> Tensor:
-        terms = losses_of_pair(network, loss, *stock.surfaces(part, whole), config)
-        descend(network, optimiser, terms, config)
-        return terms.detach()
-
-    return step
-
-
-def descend(network: DiffusionNet, optimiser: torch.optim.Optimizer, terms: Tensor, config: TrainingConfig) -> None:
-    """One step of the optimiser down the sum of the terms, with the gradient clipped."""
-    optimiser.zero_grad()
-    terms.sum().backward()
-    torch.nn.utils.clip_grad_norm_(network.parameters(), config.gradient_norm)
-    optimiser.step()
-    network.keep_times_positive()
 
 
 def _steps(
@@ -318,74 +247,6 @@ def _steps(
     from partwhole.matching.cuda.captured import captured_steps
 
     return captured_steps(network, optimiser, loss, stock, config)
-
-
-def adam(network: DiffusionNet, config: TrainingConfig, device: str) -> torch.optim.Adam:
-    """Adam, with its state there from the start, so that it can be saved and put back like the weights."""
-    on_gpu = device != "cpu"
-    rate = torch.tensor(config.learning_rate, device=device) if on_gpu else config.learning_rate
-    optimiser = torch.optim.Adam(network.parameters(), lr=rate, fused=on_gpu, capturable=on_gpu)
-    for weight in network.parameters():
-        optimiser.state[weight] = {
-            "step": torch.zeros((), device=weight.device),
-            "exp_avg": torch.zeros_like(weight),
-            "exp_avg_sq": torch.zeros_like(weight),
-        }
-    return optimiser
-
-
-def set_rate(optimiser: torch.optim.Optimizer, rate: float) -> None:
-    for group in optimiser.param_groups:
-        if isinstance(group["lr"], Tensor):
-            group["lr"].fill_(rate)
-        else:
-            group["lr"] = rate
-
-
-def learning_rate(iteration: int, n_pairs: int, config: TrainingConfig) -> float:
-    """η_T + (η_0 − η_T)(1 + cos π s) / 2, s the share of the half cosine that is over: by iterations, or by whole passes.
-
-    Examples
-    --------
-    >>> config = TrainingConfig(iterations=100, cosine_epochs=None)
-    >>> [round(learning_rate(i, 10, config), 6) for i in (0, 50, 100)]
-    [0.001, 0.00055, 0.0001]
-    """
-    if config.cosine_epochs is None:
-        share = iteration / config.iterations
-    else:
-        share = min(1.0, iteration // n_pairs / config.cosine_epochs)
-    high, low = config.learning_rate, config.final_learning_rate
-    return low + (high - low) * (1 + math.cos(math.pi * share)) / 2
-
-
-def pair_number(iteration: int, n_pairs: int, seed: int) -> int:
-    """Which pair an iteration takes: all pairs in every pass, each pass in an order of its own."""
-    epoch, position = divmod(iteration, n_pairs)
-    return int(_order(epoch, n_pairs, seed)[position])
-
-
-@lru_cache(maxsize=4)
-def _order(epoch: int, n_pairs: int, seed: int) -> np.ndarray:
-    return np.random.default_rng((seed, 2, epoch)).permutation(n_pairs)
-
-
-def random_seed(*numbers: int) -> int:
-    """A seed for torch that belongs to these numbers."""
-    return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0] >> 1)
-
-
-@contextmanager
-def reproducibly(config: TrainingConfig, device: str) -> Iterator[None]:
-    """Torch's generators and precision are ours inside, and as they were afterwards."""
-    before = torch.get_float32_matmul_precision()
-    devices = [torch.cuda.current_device()] if device == "cuda" else []
-    with torch.random.fork_rng(devices):
-        torch.set_float32_matmul_precision("highest" if config.precision == "float32" or device == "cpu" else "high")
-        try:
-            yield
-        finally:
-            torch.set_float32_matmul_precision(before)
 
 
 @contextmanager

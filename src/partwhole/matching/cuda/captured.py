@@ -20,6 +20,7 @@ from partwhole.matching.losses import Loss
 from partwhole.matching.network import DiffusionNet
 from partwhole.matching.preparation import Stock
 from partwhole.matching.run_folder import state_tensors
+from partwhole.matching.steps import descend, losses_of_pair
 from partwhole.matching.surfaces import Surface
 
 # so many sizes of parts and of wholes, at most: more waste less work on vertices that are not there, but take longer
@@ -99,8 +100,6 @@ def captured_steps(
     network: DiffusionNet, optimiser: torch.optim.Optimizer, loss: Loss, stock: Stock, config: TrainingConfig
 ) -> Callable[[int, int], Tensor]:
     """`plain_steps`, recorded. Weights and optimiser are as before when it returns."""
-    from partwhole.matching.training import descend, losses_of_pair
-
     part_sizes = rounded_up([len(part) for part in stock.parts], _PART_SIZES)
     whole_sizes = rounded_up([len(whole) for whole in stock.wholes], _WHOLE_SIZES)
     sizes = sorted({(part_sizes[p], whole_sizes[w]) for p, w in stock.pairs}, reverse=True)
