@@ -109,12 +109,28 @@ def test_other_sizes_are_tried_where_distances_disagree(
     found = best_position(matcher, given, others=[0.3, 3.0], headings=2)
     assert found.chosen.score <= best_position(matcher, given, headings=2).chosen.score
     # a little better is not enough
+    monkeypatch.setattr(module, "_BETTER", 1e9)
     monkeypatch.setattr(module, "_CLEARLY", 1e9)
     assert best_position(matcher, given, others=[0.3, 3.0], headings=2).factor == 1
     monkeypatch.setattr(module, "_CLEARLY", -1e9)
     assert best_position(matcher, given, others=[0.3, 3.0], headings=2).factor != 1
     monkeypatch.setattr(module, "_stretch", lambda position: float("nan"))
     assert best_position(matcher, given, factors=[1.0, 1.5], headings=2).factor in (1.0, 1.5)
+
+
+def test_the_size_that_distances_ask_for(given: Shown, matcher: Matcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A map says by how much the part is too large, if only roughly; where that fits better nothing else is tried."""
+    monkeypatch.setattr(module, "_stretch", lambda position: 0.8 / position.factor)
+    monkeypatch.setattr(module, "_BETTER", -1e9)
+    assert best_position(matcher, given, others=[0.3], headings=2).factor == pytest.approx(0.8)
+    # but not where the size was given, nor where it does not fit better
+    assert best_position(matcher, given, headings=2).factor == 1
+    monkeypatch.setattr(module, "_BETTER", 1e9)
+    monkeypatch.setattr(module, "_CLEARLY", 1e9)
+    assert best_position(matcher, given, others=[0.3], headings=2).factor == 1
+    monkeypatch.setattr(module, "_stretch", lambda position: 0.9)
+    monkeypatch.setattr(module, "_BETTER", -1e9)
+    assert best_position(matcher, given, others=[0.3], headings=2).factor == 1
 
 
 def test_a_fit_is_measured(cut: Cut, given: Shown, matcher: Matcher) -> None:

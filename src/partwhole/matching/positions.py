@@ -18,8 +18,10 @@ from partwhole.matching.trials import Trial, best, best_stretch, resized, rotate
 _FEW = 4
 # so often the best maps are aligned at least, since the place of a scan is not known; and if its vertical is not known
 _ALIGNMENTS, _ANY_WAY_UP = 1, 2
-# distances that differ by more than pose and noise explain
-STRETCHED = 1.25
+# distances that differ by more than pose and noise explain; and by so much that the size they ask for is tried
+STRETCHED, _OTHER_SIZE = 1.25, 1.15
+# that size must fit better by so much: people are not of one size either
+_BETTER = 0.1
 # another size than the one that was assumed must fit better by so much: a part that fits nowhere fits any size about as badly
 _CLEARLY = 1.0
 # a stretch that one look at the map may correct a guessed size by
@@ -90,7 +92,7 @@ def best_position(
     matcher : that matches
     given : the surfaces as they lie in their files
     factors : by which the part may have to be made larger
-    others : the same, to be tried if distances do not agree with what is in `factors`
+    others : the same, to be tried if distances agree neither with what is in `factors` nor with the size they ask for
     up : see `axes_up`
     headings : at so many the part is tried
     whole_features : gives those of the whole if they are known
@@ -111,7 +113,13 @@ def best_position(
         axes = of_part[0], of_whole[0]
     if len(factors) == 1:
         first = at(factors[0], axes, headings, align=True)
-        if not others or 1 / STRETCHED < _stretch(first) < STRETCHED:
+        if not others:
+            return first
+        if not _agree(stretch := _stretch(first), _OTHER_SIZE) and 0 < stretch < math.inf:
+            corrected = at(factors[0] * stretch, axes, headings, align=True)
+            if corrected.chosen.score < first.chosen.score - _BETTER:
+                first = corrected
+        if _agree(_stretch(first), STRETCHED):
             return first
         found = _fittest([at(factor, axes, min(_FEW, headings)) for factor in others])
         if found.chosen.score > first.chosen.score - _CLEARLY:
@@ -127,6 +135,10 @@ def _polished(guessed: Position, at: Callable[[float, tuple[str, str]], Position
     correction = float(np.clip(stretch, 1 / _CORRECTION, _CORRECTION)) if math.isfinite(stretch) else 1.0
     sizes = (guessed.factor, guessed.factor * correction)
     return _fittest([at(factor, guessed.up) for factor in sizes])
+
+
+def _agree(stretch: float, limit: float) -> bool:
+    return 1 / limit < stretch < limit
 
 
 def _stretch(position: Position) -> float:
