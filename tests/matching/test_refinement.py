@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -155,6 +156,18 @@ def test_steps_as_a_gpu_takes_them(trained, surfaces, monkeypatch, rate, steps_t
     assert found.kept_step == plain.kept_step
     np.testing.assert_allclose(found.losses[: 1 + found.kept_step], plain.losses[: 1 + plain.kept_step], rtol=1e-3)
     assert (found.vertex_map == plain.vertex_map).float().mean() > 0.95
+
+
+@pytest.mark.gpu
+def test_recorded_steps_of_a_gpu_are_its_plain_steps(trained, surfaces, monkeypatch) -> None:
+    trained = Matcher(deepcopy(trained.network).cuda(), trained.config)
+    on_gpu = [surface.to("cuda") for surface in surfaces]
+    recorded = refine(trained, *on_gpu, steps=8, patience=None)
+    monkeypatch.setattr(refinement, "_taken_by_gpu", lambda step, optimiser, matcher: step)
+    plain = refine(trained, *on_gpu, steps=8, patience=None)
+    np.testing.assert_allclose(recorded.losses, plain.losses, rtol=1e-3)
+    assert recorded.kept_step == plain.kept_step
+    assert (recorded.vertex_map == plain.vertex_map).float().mean() > 0.95
 
 
 def test_it_stops_where_the_loss_is_no_number(trained, surfaces) -> None:

@@ -27,6 +27,8 @@ from partwhole.matching.surfaces import Surface
 _PART_SIZES, _WHOLE_SIZES = 12, 8
 # runs before recording, which let libraries choose their kernels
 _WARM_UP = 3
+# the same where only a few steps are taken at all
+_PLAIN = 2
 
 
 @dataclass(frozen=True)
@@ -119,18 +121,9 @@ def captured_steps(
             descend(network, optimiser, terms, config)
             return terms.detach()
 
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(_WARM_UP):
-                step()
-        torch.cuda.current_stream().wait_stream(side)
-        # gradients then live in the graph's own memory, and need neither zeros nor sums
-        optimiser.zero_grad()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=pool):
-            terms = step()
-        return buffers, graph, terms
+        for _ in range(_WARM_UP):
+            _on_the_side(step)
+        return buffers, *_recorded(step, optimiser, pool)
 
     pool = torch.cuda.graph_pool_handle()
     recorded = {size: record(size) for size in sizes}
@@ -146,6 +139,47 @@ def captured_steps(
     # the graphs write to their memory, but do not hold it
     replay.holds = network, optimiser  # type: ignore[attr-defined]
     return replay
+
+
+def replayed(step: Callable[[], Tensor], optimiser: torch.optim.Optimizer) -> Callable[[], Tensor]:
+    """A step that is to be taken a few times on the same pair: as it is at first, then recorded, and replayed."""
+    taken = 0
+    graph: torch.cuda.CUDAGraph | None = None
+    terms: Tensor
+
+    def take() -> Tensor:
+        nonlocal taken, graph, terms
+        taken += 1
+        if taken <= _PLAIN:
+            return _on_the_side(step)
+        if graph is None:
+            graph, terms = _recorded(step, optimiser)
+        graph.replay()
+        return terms.clone()
+
+    return take
+
+
+def _on_the_side(step: Callable[[], Tensor]) -> Tensor:
+    """On a stream of its own, as a step has to be taken before it can be recorded."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        terms = step()
+    torch.cuda.current_stream().wait_stream(side)
+    return terms
+
+
+def _recorded(
+    step: Callable[[], Tensor], optimiser: torch.optim.Optimizer, pool: tuple[int, int] | None = None
+) -> tuple[torch.cuda.CUDAGraph, Tensor]:
+    """The step, and where the graph leaves its terms. Recording takes no step."""
+    # gradients then live in the graph's own memory, and need neither zeros nor sums
+    optimiser.zero_grad()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, pool=pool):
+        terms = step()
+    return graph, terms
 
 
 def rounded_up(sizes: list[int], count: int) -> list[int]:
