@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import ModuleType
 
 import numpy as np
@@ -91,6 +92,41 @@ def test_a_part_that_lies_comes_to_stand(cut: Cut, matcher: Matcher, given: Show
     tried = best_position(matcher, lying, up="auto", headings=2)
     assert tried.up[0] in module.UPS
     assert tried.chosen in tried.trials
+
+
+def test_other_ways_up_are_tried_where_the_map_does_not_fit(
+    given: Shown, matcher: Matcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_fits_badly", lambda position, matcher: False)
+    assert best_position(matcher, given, headings=2).up == ("y", "y")
+    monkeypatch.setattr(module, "_fits_badly", lambda position, matcher: True)
+    monkeypatch.setattr(module, "_BETTER", -1e9)
+    tried = []
+    real = module._at
+    monkeypatch.setattr(module, "_at", lambda *words: tried.append(words[3]) or real(*words))
+    anyhow = best_position(matcher, given, headings=2)
+    assert len(set(tried)) == len(module.UPS) * len(module._WHOLE_UPS)
+    assert anyhow.up == best_position(matcher, given, up="auto", headings=2).up
+    # what was said is not doubted, and what fits no better is not taken
+    assert best_position(matcher, given, up="y", headings=2).up == ("y", "y")
+    monkeypatch.setattr(module, "_BETTER", 1e9)
+    assert best_position(matcher, given, headings=2).up == ("y", "y")
+
+
+def test_a_bad_fit_is_seen(cut: Cut, given: Shown, matcher: Matcher) -> None:
+    position = best_position(matcher, given, headings=2)
+    judged_by_both = Matcher(matcher.network, matcher.config.with_changes(judged_by=(0.0, 10.0, 30.0)))
+    true = torch.from_numpy(cut.vertex_map)
+
+    def seen(nearest: torch.Tensor, score: float, by: Matcher = judged_by_both) -> bool:
+        chosen = replace(position.chosen, nearest=nearest, score=score)
+        return module._fits_badly(replace(position, chosen=chosen), by)
+
+    assert not seen(true, -39.0)
+    assert seen(true, -30.0)
+    # a score with distances in it has no best value
+    assert not seen(true, -30.0, matcher)
+    assert seen(true.flip(0), -39.0)
 
 
 def test_the_best_size_is_taken(given: Shown, matcher: Matcher) -> None:

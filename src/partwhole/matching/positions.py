@@ -10,6 +10,7 @@ import numpy as np
 
 from partwhole.matching.axes import UPS, rotation_upwards
 from partwhole.matching.features import WholeFeatures
+from partwhole.matching.headings import curvature_agreement
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.shown import Shown
 from partwhole.matching.trials import Trial, best, best_stretch, resized, rotated, trials_at
@@ -20,8 +21,10 @@ _FEW = 4
 _ALIGNMENTS, _ANY_WAY_UP = 1, 2
 # distances that differ by more than pose and noise explain; and by so much that the size they ask for is tried
 STRETCHED, _OTHER_SIZE = 1.25, 1.15
-# that size must fit better by so much: people are not of one size either
+# that size, or another way up than the one that was assumed, must fit better by so much: people are not of one size either
 _BETTER = 0.1
+# below these another way up is tried: agreement of curvature, and the share of the best score that is possible
+_BENT_ALIKE, _ALIKE = 0.7, 0.87
 # another size than the one that was assumed must fit better by so much: a part that fits nowhere fits any size about as badly
 _CLEARLY = 1.0
 # a stretch that one look at the map may correct a guessed size by
@@ -54,7 +57,7 @@ def axes_up(up: str | None, vertical: str) -> tuple[tuple[str, ...], tuple[str, 
 
     Parameters
     ----------
-    up : None, they stand as the network knows them; an axis such as "z" or "-y"; "z:y", that of the part and that of the
+    up : None, they stand as the network knows them, as far as that fits; an axis such as "z" or "-y"; "z:y", that of the part and that of the
         whole; "auto", not known
     vertical : of the network
 
@@ -98,34 +101,38 @@ def best_position(
     whole_features : gives those of the whole if they are known
     """
     of_part, of_whole = axes_up(up, matcher.config.vertical)
+    unknown = len(of_part) * len(of_whole) > 1
     # what lies any way up lies along no axis
-    alignments = max(matcher.config.alignments, _ANY_WAY_UP if up == "auto" else _ALIGNMENTS)
+    alignments = max(matcher.config.alignments, _ANY_WAY_UP if unknown else _ALIGNMENTS)
+    middle = factors[len(factors) // 2]
 
     def at(factor: float, up: tuple[str, str], headings: int, *, align: bool = False) -> Position:
         return _at(matcher, given, factor, up, headings, whole_features, alignments if align else 0)
 
-    if len(of_part) * len(of_whole) > 1:
-        middle = factors[len(factors) // 2]
-        tried = [at(middle, (one, other), _FEW) for one in of_part for other in of_whole]
+    def best_axes(factor: float) -> tuple[str, str]:
+        tried = [at(factor, (one, other), _FEW) for one in of_part for other in of_whole]
         upright = _fittest(tried).up[1]
-        axes = _fittest([at(middle, (one, upright), _FEW, align=True) for one in of_part]).up
+        return _fittest([at(factor, (one, upright), _FEW, align=True) for one in of_part]).up
+
+    def at_its_size(axes: tuple[str, str]) -> Position:
+        found = at(factors[0], axes, headings, align=True)
+        if not others or _agree(stretch := _stretch(found), _OTHER_SIZE) or not 0 < stretch < math.inf:
+            return found
+        return _better(found, at(factors[0] * stretch, axes, headings, align=True))
+
+    axes = best_axes(middle) if unknown else (of_part[0], of_whole[0])
+    if len(factors) > 1:
+        found = _fittest([at(factor, axes, min(_FEW, headings)) for factor in factors])
     else:
-        axes = of_part[0], of_whole[0]
-    if len(factors) == 1:
-        first = at(factors[0], axes, headings, align=True)
-        if not others:
+        first = at_its_size(axes)
+        if up is None and _fits_badly(first, matcher):
+            of_part, of_whole, alignments = UPS, _WHOLE_UPS, max(alignments, _ANY_WAY_UP)
+            first = _better(first, at_its_size(best_axes(middle)))
+        if not others or _agree(_stretch(first), STRETCHED):
             return first
-        if not _agree(stretch := _stretch(first), _OTHER_SIZE) and 0 < stretch < math.inf:
-            corrected = at(factors[0] * stretch, axes, headings, align=True)
-            if corrected.chosen.score < first.chosen.score - _BETTER:
-                first = corrected
-        if _agree(_stretch(first), STRETCHED):
-            return first
-        found = _fittest([at(factor, axes, min(_FEW, headings)) for factor in others])
+        found = _fittest([at(factor, first.up, min(_FEW, headings)) for factor in others])
         if found.chosen.score > first.chosen.score - _CLEARLY:
             return first
-    else:
-        found = _fittest([at(factor, axes, min(_FEW, headings)) for factor in factors])
     return _polished(found, lambda factor, up: at(factor, up, headings, align=True))
 
 
@@ -135,6 +142,20 @@ def _polished(guessed: Position, at: Callable[[float, tuple[str, str]], Position
     correction = float(np.clip(stretch, 1 / _CORRECTION, _CORRECTION)) if math.isfinite(stretch) else 1.0
     sizes = (guessed.factor, guessed.factor * correction)
     return _fittest([at(factor, guessed.up) for factor in sizes])
+
+
+def _better(first: Position, other: Position) -> Position:
+    """The first unless the other one fits better."""
+    return other if other.chosen.score < first.chosen.score - _BETTER else first
+
+
+def _fits_badly(position: Position, matcher: Matcher) -> bool:
+    """Whether curvature, and features where the network is judged by both, agree less than they do for parts that stand."""
+    part, whole, nearest = position.shown.part, position.shown.whole, position.chosen.nearest
+    if float(curvature_agreement(nearest, part, whole)) < _BENT_ALIKE:
+        return True
+    distortion, curvature, similarity = matcher.config.judged_by
+    return not distortion and curvature > 0 and position.chosen.score > -_ALIKE * (curvature + similarity)
 
 
 def _agree(stretch: float, limit: float) -> bool:

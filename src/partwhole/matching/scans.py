@@ -64,7 +64,8 @@ def match(
     refine : steps of refinement on this pair, such as 15; 0: none
     read_out : "features", "spectral", "zoomout" or "lateration", see `Matcher.vertex_map`
     units : "auto", "same", "any", a factor, or those of part and whole such as "mm:m"; see `scaling_of`
-    up : the axis that points up, such as "z", or "z:y" for part and whole; "auto" tries them all; None: as the model has it
+    up : the axis that points up, such as "z", or "z:y" for part and whole; "auto" tries them all; None: as the model has it,
+        and all of them if that fits badly
     headings : the part is tried at so many turns about the vertical; None: as many as the model asks for
     repair : True repairs both, False neither; None repairs a file that can't be read otherwise
     max_vertices : of the whole as it is matched; the part gets as many as its area is worth
@@ -149,7 +150,7 @@ def match_inputs(
     area = of_part.given.vertex_areas
     doubtful_share = float(area[confidence < DOUBTFUL].sum() / area.sum())
     k = min(matcher.config.map_eigenpairs, given.part.values.shape[-1], given.whole.values.shape[-1])
-    notes, grave = _remarks(of_part, of_whole, position, scaling)
+    notes, grave = _remarks(of_part, of_whole, position, scaling, up, matcher.config.vertical)
     notes += remark_on(matcher.card)
     return MatchedScan(
         part=of_part.given,
@@ -196,7 +197,9 @@ def _refined(
     return refined.vertex_map, refined.losses
 
 
-def _remarks(part: Readied, whole: Readied, position: Position, scaling: Scaling) -> tuple[list[str], list[str]]:
+def _remarks(
+    part: Readied, whole: Readied, position: Position, scaling: Scaling, up: str | None, vertical: str
+) -> tuple[list[str], list[str]]:
     """What is unusual about the two surfaces: notes, and warnings."""
     notes, grave = [], []
     if part.mesh.is_closed:
@@ -214,8 +217,12 @@ def _remarks(part: Readied, whole: Readied, position: Position, scaling: Scaling
     if len(scaling.factors) > 1 or position.factor != 1:
         factor = scaling.middle * position.factor
         grave.append(f"the scale was found by trying: lengths of the part times {factor:.4g}{nearby_units(factor)}")
-    if position.up != (position.up[1], position.up[1]) or len(position.up[0]) > 1:
-        notes.append(f"taken to point up: {position.up[0]} of the part, {position.up[1]} of the whole")
+    if position.up != (vertical, vertical):
+        taken = f"{position.up[0]} of the part, {position.up[1]} of the whole"
+        if up is None:
+            grave.append(f"the map did not fit as they stand; which way is up was found by trying: {taken}")
+        else:
+            notes.append(f"taken to point up: {taken}")
     return notes, grave
 
 
