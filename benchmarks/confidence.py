@@ -19,7 +19,7 @@ import torch
 from scipy.optimize import minimize
 
 import partwhole.matching.confidence as library
-from partwhole.datasets import Pairs, PFaust
+from partwhole.datasets import Pairs, PFaust, Shrec16, with_fewer_vertices
 from partwhole.datasets.people import People
 from partwhole.datasets.retriangulated import people_pairs, retriangulated_body_pairs
 from partwhole.evaluation import Calibration, calibration, calibration_plot
@@ -40,6 +40,8 @@ _CALLED = {
     "bodies-test": "generated bodies",
     "pfaust-m-test": "PFAUST-M",
     "pfaust-h-test": "PFAUST-H",
+    "shrec16-cuts-test": "SHREC'16 CUTS",
+    "shrec16-holes-test": "SHREC'16 HOLES",
 }
 _UNITS, _STEPS, _ROWS = 8, 800, 500
 # folds in which the error to be expected is that of a rule that has not seen the pair
@@ -52,6 +54,10 @@ def pairs_of(name: str, data: Path, people: Path | None) -> Pairs:
     if kind in ("pfaust-m", "pfaust-h"):
         made = PFaust(data, kind[-1].upper())
         return made.train_pairs() if split == "train" else made.test_pairs()
+    if kind in ("shrec16-cuts", "shrec16-holes"):
+        shapes = Shrec16(data, kind.removeprefix("shrec16-"))
+        # as many vertices as `match` leaves
+        return with_fewer_vertices(shapes.train_pairs() if split == "train" else shapes.test_pairs(), 5000)
     fit = split == "fit"
     if kind == "people":
         everyone = People(people)

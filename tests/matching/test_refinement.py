@@ -319,8 +319,10 @@ def test_what_is_missing_is_said(trained, hands, surfaces, cache) -> None:
     ):
         with pytest.raises(ValueError, match=remedy):
             refine(trained, *given)
-    with pytest.raises(ValueError, match=r"for_loss=True"):
-        Examination(hands, CONFIG, method="dijkstra", cache=cache).of(trained, refine=2)
+    examination = Examination(hands, CONFIG, method="dijkstra", cache=cache)
+    for asked in ({"refine": 2}, {"read_out": "lateration"}):
+        with pytest.raises(ValueError, match=r"make the examination with for_loss=True"):
+            examination.of(trained, **asked)
     with pytest.raises(ValueError, match="there is no matcher to refine"):
         refine([], part, whole)
     with pytest.raises(ValueError, match="steps=-3 must be at least 1"):

@@ -63,7 +63,8 @@ def match(
     up: Annotated[
         str | None,
         typer.Option(
-            metavar="AXIS", help="Up in the files: y, z, -z …, z:y for part and whole, or auto; else the model's, if that fits."
+            metavar="AXIS",
+            help="Up in the files: y, z, -z …, z:y for part and whole, auto; else the model's, if it fits.",
         ),
     ] = None,
     headings: Annotated[

@@ -32,7 +32,7 @@ class Examination:
     config : of the networks that will be examined: how many eigenpairs they need
     name : what the pairs are, for tables
     method : how distances on the wholes are measured
-    for_loss : prepare what the loss needs even if no headings are to be chosen: for refinement, and for ZoomOut
+    for_loss : prepare what the loss needs even if nothing is judged by it: for refinement, lateration and ZoomOut
     device, cache, workers, progress : see `prepared`
     """
 
@@ -105,6 +105,8 @@ class Examination:
         progress : called with ("matching", pairs done, pairs in all)
         """
         stock = self.stock
+        if read_out in BY_DISTANCES and stock.parts[0].weights is None:
+            raise ValueError(f"read_out={read_out!r} needs distances; make the examination with for_loss=True")
         maps = self._refined_maps(matcher, read_out, refine) if refine else maps_of(matcher, stock, read_out)
         results = []
         for done, (pair, (_, w)) in enumerate(zip(self.pairs, stock.pairs, strict=True)):

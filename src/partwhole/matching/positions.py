@@ -57,8 +57,8 @@ def axes_up(up: str | None, vertical: str) -> tuple[tuple[str, ...], tuple[str, 
 
     Parameters
     ----------
-    up : None, they stand as the network knows them, as far as that fits; an axis such as "z" or "-y"; "z:y", that of the part and that of the
-        whole; "auto", not known
+    up : None, they stand as the network knows them, as far as that fits; an axis such as "z" or "-y"; "z:y", that of the
+        part and that of the whole; "auto", not known
     vertical : of the network
 
     Examples
