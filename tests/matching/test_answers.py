@@ -86,13 +86,13 @@ def test_features_of_a_known_whole_are_not_computed_again(
     cut: Cut, matcher: Matcher, small: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = cut_plane(small.lopsided(500), (0, 0, 0), (-1.0, 0.5, 0.2)).part
-    alone = match(other, cut.whole, model=matcher)
+    alone = match(other, cut.whole, model=matcher, up="y")
     cache = Cache(tmp_path)
-    match(cut.part, cut.whole, model=matcher, cache=cache)
+    match(cut.part, cut.whole, model=matcher, cache=cache, up="y")
     seen: list[int] = []
     features = Matcher.features
     monkeypatch.setattr(Matcher, "features", lambda self, one: (seen.append(len(one)), features(self, one))[1])
-    found = match(other, cut.whole, model=matcher, cache=cache)
+    found = match(other, cut.whole, model=matcher, cache=cache, up="y")
     assert set(seen) == {other.n_vertices}
     assert same(without_times(alone), without_times(found))
     # where two wholes fall into one place the later one stays, and neither is taken for the other
@@ -100,7 +100,7 @@ def test_features_of_a_known_whole_are_not_computed_again(
     another = small.lopsided(500, seed=1)
     for whole, turns in ((cut.whole, 2), (another, 2), (cut.whole, 3)):
         seen.clear()
-        match(other, whole, model=matcher, cache=cache, headings=turns)
+        match(other, whole, model=matcher, cache=cache, headings=turns, up="y")
         assert whole.n_vertices in seen
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -24,7 +23,7 @@ from partwhole.matching.box import model_path
 from partwhole.matching.inputs import Given, given_of, made_ready
 from partwhole.matching.recall import Recall
 from partwhole.store.cache import Cache
-from partwhole.store.cores import available_cores
+from partwhole.store.cores import free_cores
 
 if TYPE_CHECKING:
     from partwhole.matching.matched import MatchedScan
@@ -222,9 +221,8 @@ def _on_free_cores() -> Iterator[None]:
     import torch
     from threadpoolctl import threadpool_limits
 
-    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     before = torch.get_num_threads()
-    torch.set_num_threads(max(1, min(before, available_cores() - round(load))))
+    torch.set_num_threads(min(before, free_cores()))
     try:
         # eigenfunctions gain nothing from a second thread
         with threadpool_limits(limits=1, user_api="blas"):

@@ -17,14 +17,14 @@ from partwhole.matching.trials import Trial, best, best_stretch, resized, rotate
 
 # headings while the vertical is looked for; all of them once it is found
 _FEW = 4
-# so often the best maps are aligned at least, since the place of a scan is not known; and if its vertical is not known
+# so often the best maps are aligned at least: the place of a scan is not known, and what lies any way up lies along no axis
 _ALIGNMENTS, _ANY_WAY_UP = 1, 2
 # distances that differ by more than pose and noise explain; and by so much that the size they ask for is tried
 STRETCHED, _OTHER_SIZE = 1.25, 1.15
 # that size, or another way up than the one that was assumed, must fit better by so much: people are not of one size either
 _BETTER = 0.1
 # below these another way up is tried: agreement of curvature, and the share of the best score that is possible
-_BENT_ALIKE, _ALIKE = 0.7, 0.87
+_BENT_ALIKE, _ALIKE = 0.7, 0.9
 # another size than the one that was assumed must fit better by so much: a part that fits nowhere fits any size about as badly
 _CLEARLY = 1.0
 # a stretch that one look at the map may correct a guessed size by
@@ -102,38 +102,36 @@ def best_position(
     """
     of_part, of_whole = axes_up(up, matcher.config.vertical)
     unknown = len(of_part) * len(of_whole) > 1
-    # what lies any way up lies along no axis
-    alignments = max(matcher.config.alignments, _ANY_WAY_UP if unknown else _ALIGNMENTS)
-    middle = factors[len(factors) // 2]
+    upright, any_way_up = (max(matcher.config.alignments, least) for least in (_ALIGNMENTS, _ANY_WAY_UP))
+    alignments = any_way_up if unknown else upright
 
-    def at(factor: float, up: tuple[str, str], headings: int, *, align: bool = False) -> Position:
-        return _at(matcher, given, factor, up, headings, whole_features, alignments if align else 0)
+    def at(factor: float, up: tuple[str, str], headings: int, alignments: int = 0) -> Position:
+        return _at(matcher, given, factor, up, headings, whole_features, alignments)
 
-    def best_axes(factor: float) -> tuple[str, str]:
-        tried = [at(factor, (one, other), _FEW) for one in of_part for other in of_whole]
-        upright = _fittest(tried).up[1]
-        return _fittest([at(factor, (one, upright), _FEW, align=True) for one in of_part]).up
+    def best_axes(of_part: Sequence[str], of_whole: Sequence[str]) -> tuple[str, str]:
+        middle = factors[len(factors) // 2]
+        standing = _fittest([at(middle, (one, other), _FEW) for one in of_part for other in of_whole]).up[1]
+        return _fittest([at(middle, (one, standing), _FEW, any_way_up) for one in of_part]).up
 
-    def at_its_size(axes: tuple[str, str]) -> Position:
-        found = at(factors[0], axes, headings, align=True)
+    def at_its_size(axes: tuple[str, str], alignments: int) -> Position:
+        found = at(factors[0], axes, headings, alignments)
         if not others or _agree(stretch := _stretch(found), _OTHER_SIZE) or not 0 < stretch < math.inf:
             return found
-        return _better(found, at(factors[0] * stretch, axes, headings, align=True))
+        return _better(found, at(factors[0] * stretch, axes, headings, alignments))
 
-    axes = best_axes(middle) if unknown else (of_part[0], of_whole[0])
+    axes = best_axes(of_part, of_whole) if unknown else (of_part[0], of_whole[0])
     if len(factors) > 1:
         found = _fittest([at(factor, axes, min(_FEW, headings)) for factor in factors])
     else:
-        first = at_its_size(axes)
+        first = at_its_size(axes, alignments)
         if up is None and _fits_badly(first, matcher):
-            of_part, of_whole, alignments = UPS, _WHOLE_UPS, max(alignments, _ANY_WAY_UP)
-            first = _better(first, at_its_size(best_axes(middle)))
+            first = _better(first, at_its_size(best_axes(UPS, _WHOLE_UPS), any_way_up))
         if not others or _agree(_stretch(first), STRETCHED):
             return first
         found = _fittest([at(factor, first.up, min(_FEW, headings)) for factor in others])
         if found.chosen.score > first.chosen.score - _CLEARLY:
             return first
-    return _polished(found, lambda factor, up: at(factor, up, headings, align=True))
+    return _polished(found, lambda factor, up: at(factor, up, headings, alignments))
 
 
 def _polished(guessed: Position, at: Callable[[float, tuple[str, str]], Position]) -> Position:
