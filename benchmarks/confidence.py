@@ -44,6 +44,8 @@ _CALLED = {
     "shrec16-holes-test": "SHREC'16 HOLES",
 }
 _UNITS, _STEPS, _ROWS = 8, 800, 500
+# errors below this, far less than an edge, are as good as none, and no rule need expect less
+_LEAST = 1e-3
 # folds in which the error to be expected is that of a rule that has not seen the pair
 _FOLDS = 4
 
@@ -91,7 +93,7 @@ def fitted(pairs: Measured, *, seed: int = 0) -> Rule:
     X, e = (np.concatenate(columns) for columns in zip(*tables, strict=True))
     mean, deviation = X.mean(axis=0), X.std(axis=0) + 1e-9
     z = torch.tensor(((X - mean) / deviation).clip(-4, 4), dtype=torch.float32)
-    errors = torch.tensor(e, dtype=torch.float32)
+    errors = torch.tensor(e.clip(_LEAST), dtype=torch.float32)
     torch.manual_seed(seed)
     # logarithms, so that nothing that speaks against a place speaks for it
     inner = (torch.randn(_UNITS, len(NAMES)) * 0.7 - 2.0).requires_grad_()
