@@ -23,7 +23,6 @@ from partwhole.matching.box import model_path
 from partwhole.matching.inputs import Given, given_of, made_ready
 from partwhole.matching.recall import Recall
 from partwhole.store.cache import Cache
-from partwhole.store.cores import free_cores
 
 if TYPE_CHECKING:
     from partwhole.matching.matched import MatchedScan
@@ -203,8 +202,7 @@ class _Work:
         from partwhole.matching.scans import match_inputs
 
         knobs = {name: self.choices[name] for name in ("refine", "read_out", "up", "headings")}
-        with _on_free_cores():
-            return match_inputs(inputs, self._matcher, **knobs, cache=self.cache, progress=report)
+        return match_inputs(inputs, self._matcher, **knobs, cache=self.cache, progress=report)
 
 
 def _write_page(folder: Path) -> None:
@@ -213,22 +211,6 @@ def _write_page(folder: Path) -> None:
     from partwhole.viewer.results import read_result
 
     export_report(read_result(folder).simplified(), folder / "report.html")
-
-
-@contextmanager
-def _on_free_cores() -> Iterator[None]:
-    """As many threads as there are cores that nothing else runs on: threads that wait for each other are slower than one."""
-    import torch
-    from threadpoolctl import threadpool_limits
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(min(before, free_cores()))
-    try:
-        # eigenfunctions gain nothing from a second thread
-        with threadpool_limits(limits=1, user_api="blas"):
-            yield
-    finally:
-        torch.set_num_threads(before)
 
 
 @contextmanager

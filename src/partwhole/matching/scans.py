@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
+import torch
 from jaxtyping import Int
+from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from partwhole.matching import refinement
@@ -32,6 +36,7 @@ from partwhole.matching.units import Scaling, nearby_units
 from partwhole.mesh import Mesh
 from partwhole.mesh.formats.common import counted
 from partwhole.store.cache import Cache
+from partwhole.store.cores import free_cores
 
 _FEW = 100
 
@@ -95,6 +100,20 @@ def match(
     return found
 
 
+@contextmanager
+def _on_free_cores() -> Iterator[None]:
+    """As many threads as there are cores that nothing else runs on: threads that wait for each other are slower than one."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(min(before, free_cores()))
+    try:
+        # eigenfunctions gain nothing from a second thread
+        with threadpool_limits(limits=1, user_api="blas"):
+            yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@_on_free_cores()
 def match_inputs(
     inputs: Inputs,
     matcher: Matcher,
