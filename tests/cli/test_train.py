@@ -131,13 +131,14 @@ def test_an_interrupted_run_goes_on_and_ends_with_the_same_weights(
     from partwhole.matching import training
 
     whole, parted = tmp_path / "whole", tmp_path / "parted"
+    handler = signal.getsignal(signal.SIGINT)
     words += ["--validate", "--no-cache", "--with", "evaluate_every=4"]
     assert main([*words, "-q", "-o", str(whole)]) == 0
     with monkeypatch.context() as patch:
         patch.setattr(training, "_FLUSH_SECONDS", -1.0)
         patch.setattr(Stages, "detail", _Ctrl_C())
         assert main([*words, "-o", str(parted)]) == 130
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is handler
     out, err = capsys.readouterr()
     assert out == ""
     assert err.splitlines()[-3:] == [
