@@ -10,6 +10,7 @@ from scipy.linalg import eigh
 from scipy.sparse.csgraph import dijkstra
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from partwhole._eigenvectors import with_fixed_signs
 from partwhole.criterion.min_plus import min_plus
 from partwhole.embedding.pairs import checked_distances, checked_n_components, row_blocks
 from partwhole.embedding.threads import RowThreads, one_blas_thread
@@ -26,9 +27,9 @@ def classical_scaling(distances: ArrayLike, *, n_components: int = 2) -> Float[n
     Distances between points of R^k come back exactly, as coordinates about their mean along their principal axes.
     Geodesic distances give what is called Isomap. A direction whose eigenvalue isn't positive is zero.
 
-    The same distances give the same numbers: the iteration starts at a fixed vector, and each coordinate has the sign
-    that makes its entry of largest magnitude positive (the first of equal ones). Where an eigenvalue repeats, the axes
-    within its space are arbitrary.
+    The same distances give the same numbers, up to rounding, on every machine: the iteration starts at a fixed vector, and
+    each coordinate has the sign that makes its entry of largest magnitude positive (the first of those equal up to
+    rounding). Where an eigenvalue repeats, the axes within its space are arbitrary.
 
     Parameters
     ----------
@@ -40,11 +41,8 @@ def classical_scaling(distances: ArrayLike, *, n_components: int = 2) -> Float[n
     --------
     >>> corners = np.array([[0.0, 0.0], [4.0, 0.0], [4.0, 3.0], [0.0, 3.0]])
     >>> distances = np.linalg.norm(corners[:, None] - corners, axis=2)
-    >>> classical_scaling(distances)
-    array([[ 2. ,  1.5],
-           [-2. ,  1.5],
-           [-2. , -1.5],
-           [ 2. , -1.5]])
+    >>> classical_scaling(distances).round(6).tolist()
+    [[2.0, 1.5], [-2.0, 1.5], [-2.0, -1.5], [2.0, -1.5]]
     """
     D = checked_distances(distances)
     checked_n_components(n_components, len(D))
@@ -58,8 +56,7 @@ def scaled_from(D: Float[np.ndarray, "n n"], n_components: int) -> Float[np.ndar
     if largest == 0:
         return np.zeros((len(D), n_components))
     values, vectors = _largest_eigenpairs(D, 1 / largest, n_components)
-    vectors = vectors * np.where(vectors[np.abs(vectors).argmax(axis=0), np.arange(len(values))] < 0, -1.0, 1.0)
-    return vectors * (np.sqrt(np.maximum(values, 0)) * largest)
+    return with_fixed_signs(vectors) * (np.sqrt(np.maximum(values, 0)) * largest)
 
 
 def completed(D: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from partwhole._eigenvectors import with_fixed_signs
+
 _COLORS = "turbo"
 
 
@@ -85,7 +87,7 @@ def map_figure(
     figure = Figure(figsize=(10, 4.6), dpi=150, layout="constrained")
     # colours follow the longer side of the map, with as many points of each
     centred = embedding - embedding.mean(axis=0)
-    values = np.argsort(np.argsort(centred @ np.linalg.eigh(centred.T @ centred)[1][:, -1]))
+    values = np.argsort(np.argsort(centred @ with_fixed_signs(np.linalg.eigh(centred.T @ centred)[1][:, -1:])[:, 0]))
     shown = np.pad(embedding, ((0, 0), (0, 1))) if embedding.shape[1] == 1 else embedding[:, :3]
     for number, (places, heading) in enumerate([(_at_most_three(points), f"{len(points)} points"), (shown, title)]):
         axes: Any = figure.add_subplot(1, 2, 1 + number, projection="3d" if places.shape[1] == 3 else None)
@@ -115,4 +117,4 @@ def _at_most_three(points: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n c"]
     if points.shape[1] <= 3:
         return points
     left, size, _ = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
-    return (left * size)[:, :3]
+    return with_fixed_signs((left * size)[:, :3])

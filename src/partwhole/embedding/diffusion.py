@@ -6,6 +6,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.sparse.linalg import eigsh
 
+from partwhole._eigenvectors import with_fixed_signs
+
 # The kernel has fallen to 1/e at the typical distance to this neighbour, unless the caller says otherwise.
 _NEIGHBOUR = 15
 
@@ -50,6 +52,4 @@ def diffusion_map(
     values, vectors = eigsh(K, k=n_components + 1, which="LA", v0=np.ones(n))
     order = np.argsort(values)[::-1][1:]
     psi = vectors[:, order] / root[:, None] * np.sqrt((root**2).sum())
-    # a sign for each axis, so that every run gives the same map
-    psi *= np.where(np.take_along_axis(psi, np.abs(psi).argmax(axis=0)[None], axis=0) < 0, -1.0, 1.0)
-    return psi * np.clip(values[order], 0, None) ** time
+    return with_fixed_signs(psi) * np.clip(values[order], 0, None) ** time

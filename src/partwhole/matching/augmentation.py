@@ -50,8 +50,8 @@ def turns(angle: Float[Tensor, "*batch"], axis: Axis) -> Float[Tensor, "*batch 3
 
     Examples
     --------
-    >>> turns(torch.tensor(math.pi / 2), "z").round().tolist()
-    [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    >>> turns(torch.tensor(math.pi / 2), "z").round().int().tolist()
+    [[0, -1, 0], [1, 0, 0], [0, 0, 1]]
     """
     zero, one = torch.zeros_like(angle), torch.ones_like(angle)
     c, s = angle.cos(), angle.sin()

@@ -20,8 +20,8 @@ def integrated_mean_curvature(mesh: Mesh) -> Float[np.ndarray, "n"]:
     On a sphere of radius r the mean curvature is 1 / r, and its integral 4 π r:
 
     >>> from partwhole.datasets import sphere
-    >>> float(integrated_mean_curvature(sphere(2000, radius=3.0)).sum() / (4 * np.pi * 3))
-    1.00
+    >>> f"{integrated_mean_curvature(sphere(2000, radius=3.0)).sum() / (4 * np.pi * 3):.2f}"
+    '1.00'
     """
     face = np.repeat(np.arange(mesh.n_faces), 3)
     edge = mesh.opposite_edges.ravel()

@@ -11,6 +11,7 @@ from scipy.linalg import eigh
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, eigsh, splu
 
+from partwhole._eigenvectors import with_fixed_signs
 from partwhole.mesh.surface import Mesh
 from partwhole.spectral.laplacian import Laplacian, laplacian
 
@@ -135,7 +136,7 @@ def eigenpairs(surface: Mesh | Laplacian, k: int = 200) -> Eigenpairs:
     functions = np.zeros((n, k))
     for position, index in enumerate(chosen):
         functions[members[component[index]], position] = parts[component[index]][:, column[index]]
-    return Eigenpairs(joined[chosen] / area, _signed(functions) / np.sqrt(area), operator.mass)
+    return Eigenpairs(joined[chosen] / area, with_fixed_signs(functions) / np.sqrt(area), operator.mass)
 
 
 def _lowest(S: sparse.csr_array, k: int) -> tuple[Float[np.ndarray, "k"], Float[np.ndarray, "m k"]]:
@@ -178,10 +179,3 @@ def _by_iteration(
     basis, _ = np.linalg.qr(vectors)
     values, rotation = eigh(basis.T @ (S @ basis))
     return values, basis @ rotation
-
-
-def _signed(functions: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n k"]:
-    magnitude = np.abs(functions)
-    # entries that are equal but for rounding count as equal, or the last digit would decide
-    first = np.argmax(magnitude >= (1 - 1e-6) * magnitude.max(axis=0), axis=0)
-    return functions * np.where(functions[first, np.arange(functions.shape[1])] < 0, -1.0, 1.0)

@@ -30,8 +30,8 @@ class Camera:
 
     Examples
     --------
-    >>> Camera(azimuth=90, elevation=0).axes.round(6).tolist()  # right, up, towards the eye
-    [[-1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+    >>> Camera(azimuth=90, elevation=0).axes.round().astype(int).tolist()  # right, up, towards the eye
+    [[-1, 0, 0], [0, 0, 1], [0, 1, 0]]
     """
 
     azimuth: float = 0.0
