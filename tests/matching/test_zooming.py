@@ -61,7 +61,7 @@ def test_it_is_taken_where_it_helps_and_left_where_it_does_not(surfaces, noisy, 
     part, whole = surfaces
     better = less_distorted(noisy, part, whole)
     assert torch.equal(better, zoomed_out(noisy, part, whole))
-    assert distance_distortion(better, part, whole) < 0.1 * distance_distortion(noisy, part, whole)
+    assert distance_distortion(better, part, whole) < 0.3 * distance_distortion(noisy, part, whole)
     assert torch.equal(less_distorted(truth, part, whole), truth)
 
 

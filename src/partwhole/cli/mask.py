@@ -28,7 +28,8 @@ def mask(
     method: MethodOption = "fast_marching",
     sound: SoundOption = False,
     whole: Annotated[
-        Path | None, typer.Option(metavar="WHOLE", help="The whole: checked to be a sphere, which C_L asks for.")
+        Path | None,
+        typer.Option("--whole", metavar="FILE", help="The whole: checked to be a sphere, which C_L asks for."),
     ] = None,
     rows: Annotated[
         int | None,

@@ -10,7 +10,7 @@ from scipy.linalg import eigh
 from scipy.sparse.csgraph import dijkstra
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from partwhole._eigenvectors import with_fixed_signs
+from partwhole._ties import with_fixed_signs
 from partwhole.criterion.min_plus import min_plus
 from partwhole.embedding.pairs import checked_distances, checked_n_components, row_blocks
 from partwhole.embedding.threads import RowThreads, one_blas_thread

@@ -15,6 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from partwhole._ties import first_smallest
 from partwhole.matching.augmentation import turns
 from partwhole.matching.config import Axis
 from partwhole.matching.surfaces import Surface
@@ -83,7 +84,7 @@ def similarity(
 
 def best_heading(vertex_maps: list[Int[Tensor, "p"]], part: Surface, whole: Surface) -> int:
     """argmin over the maps of their `score`."""
-    return int(torch.stack([score(found, part, whole) for found in vertex_maps]).argmin())
+    return first_smallest([score(found, part, whole).item() for found in vertex_maps])
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from partwhole._ties import first_smallest
 from partwhole.matching.axes import UPS, rotation_upwards
 from partwhole.matching.features import WholeFeatures
 from partwhole.matching.headings import curvature_agreement
@@ -165,7 +166,7 @@ def _stretch(position: Position) -> float:
 
 
 def _fittest(positions: Sequence[Position]) -> Position:
-    return min(positions, key=lambda position: position.chosen.score)
+    return positions[first_smallest([position.chosen.score for position in positions])]
 
 
 def _at(

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from partwhole._ties import first_largest
 from partwhole.matching.units import percent
 from partwhole.mesh import Mesh, decimate
 from partwhole.mesh.formats.common import counted
@@ -97,10 +98,10 @@ def _pieces(mesh: Mesh, role: str) -> tuple[Bool[np.ndarray, "n"], list[str], li
     real = np.flatnonzero(areas > 0)
     shares = areas / areas.sum()
     if role == "whole":
-        chosen = [int(areas.argmax())]
+        chosen = [first_largest(areas)]
     else:
         chosen = [int(c) for c in real if shares[c] >= _SMALL_SHARE and sizes[c] >= _SMALL_COUNT] or [
-            int(areas.argmax())
+            first_largest(areas)
         ]
     lost = len(real) - len(chosen)
     if lost:

@@ -16,6 +16,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from partwhole._ties import first_smallest
 from partwhole.matching.config import Axis
 from partwhole.matching.headings import JUDGED_BY, laid_onto, score, similarity, turned, turned_by
 from partwhole.matching.matcher import HOPEFUL, Matcher
@@ -188,8 +189,9 @@ def score_of(
 
 
 def best(trials: Iterable[Trial]) -> Trial:
-    """The one that fits best; the first of equals."""
-    return min(trials, key=lambda trial: trial.score)
+    """The one that fits best; the first of those equal up to rounding."""
+    tried = list(trials)
+    return tried[first_smallest([trial.score for trial in tried])]
 
 
 def difference(trial: Trial, other: Trial) -> float:

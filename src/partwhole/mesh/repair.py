@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 
+from partwhole._ties import first_largest
 from partwhole.mesh.orientation import consistent_orientation
 from partwhole.mesh.separation import separate
 from partwhole.mesh.surface import Mesh
@@ -226,7 +227,7 @@ def _small_components(
     areas = _relative_areas(vertices, faces)
     sizes = np.bincount(component, weights=areas if areas.any() else None).astype(np.float64)
     small = sizes < fraction * sizes.sum()
-    small[sizes.argmax()] = False
+    small[first_largest(sizes)] = False
     return small[component], int(small.sum())
 
 

@@ -7,6 +7,7 @@ from jaxtyping import Int
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from partwhole._ties import first_largest
 from partwhole.mesh.surface import Mesh
 
 
@@ -50,7 +51,7 @@ def farthest_points(
         np.minimum(nearest, reached, out=nearest)
         # a vertex at distance zero (coinciding points) may be chosen later, a chosen one never again
         nearest[following] = -1.0
-        following = int(nearest.argmax())
+        following = first_largest(nearest)
     return chosen
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 
+from partwhole._ties import first_largest
 from partwhole.mesh.topology import connected_labels, corner_angles, trace_loops, unique_edges
 
 _REPAIR = "pw.repair(vertices, faces) removes it"
@@ -230,7 +231,7 @@ class Mesh:
         sizes = np.bincount(self.component_labels, weights=self.vertex_areas)
         if not sizes.any():
             sizes = np.bincount(self.component_labels).astype(float)
-        return self.submesh(self.component_labels == int(sizes.argmax()))
+        return self.submesh(self.component_labels == first_largest(sizes))
 
     def scaled(self, factor: float) -> Mesh:
         return Mesh(self.vertices * factor, self.faces, name=self.name)

@@ -11,7 +11,7 @@ from scipy.linalg import eigh
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, eigsh, splu
 
-from partwhole._eigenvectors import with_fixed_signs
+from partwhole._ties import with_fixed_signs
 from partwhole.mesh.surface import Mesh
 from partwhole.spectral.laplacian import Laplacian, laplacian
 

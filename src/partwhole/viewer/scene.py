@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from partwhole._ties import first_largest
 from partwhole.datasets.ground_truth import GroundTruth
 from partwhole.mesh import Mesh, decimate
 from partwhole.store.cache import Cache
@@ -206,9 +207,8 @@ class Scene:
         seen = np.maximum(outward_normals(self.part.mesh) @ eye, 0) * self.part.mesh.vertex_areas
         mapped = outward_normals(self.whole.mesh)[self.shown_map(self.vertex_map)]
         cameras = [Camera(azimuth, 12.0, up) for azimuth in np.arange(16) * 22.5]
-        # rounded, so that the choice is the same on every machine
-        scores = [round(float(seen @ np.maximum(mapped @ camera.axes[2], 0)), 6) for camera in cameras]
-        return cameras[int(np.argmax(scores))]
+        scores = [seen @ np.maximum(mapped @ camera.axes[2], 0) for camera in cameras]
+        return cameras[first_largest(scores)]
 
     def _whole_up(self) -> Axis:
         """The axis of the whole along which matches rise as the vertices of the part do."""
@@ -220,7 +220,7 @@ class Scene:
         together = (height - height.mean()) @ (matches - matches.mean(axis=0))
         risen = np.divide(together, spread, out=np.zeros(3), where=spread > 0)
         axes: tuple[Axis, ...] = ("x", "y", "z")
-        return axes[int(risen.argmax())]
+        return axes[first_largest(risen)]
 
     def shown_map(self, vertex_map: Int[np.ndarray, "p"]) -> Int[np.ndarray, "k"]:
         """A map between the vertices that are drawn."""

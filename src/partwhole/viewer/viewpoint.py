@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Bool, Float
 
+from partwhole._ties import first_largest
 from partwhole.mesh import Mesh
 from partwhole.viewer.camera import Axis, Camera, Projection, picture_extent, points_with_faces
 
@@ -101,5 +102,5 @@ def automatic_camera(mesh: Mesh, *, vertex: int | None = None, up: Axis | None =
             score += 1 + min(facing[vertex], 0.6)
         if camera.elevation != _ELEVATIONS[0]:
             score -= 0.4  # only if there is something to see from there
-        scores.append(round(float(score), 6))  # rounded, so that the choice is the same on every machine
-    return cameras[int(np.argmax(scores))]
+        scores.append(float(score))
+    return cameras[first_largest(scores)]
