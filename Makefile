@@ -22,7 +22,7 @@ define install
 	@touch $@
 endef
 
-.PHONY: help demo test lint types unit examples docs bench format clean
+.PHONY: help demo test lint types unit portable docs bench format clean
 
 help:  ## list these commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */\1\t/' | expand -t 12
@@ -30,7 +30,7 @@ help:  ## list these commands
 demo: .venv/.ready-to-run  ## which distances on a body with holes can be trusted, and where it belongs on its whole
 	@$(BIN)/partwhole demo
 
-test: lint types unit examples docs  ## everything that CI checks, in about ten minutes on two cores
+test: lint types unit docs  ## everything that CI checks, in about six minutes on two cores
 	@echo "all checks passed"
 
 lint: .venv/.ready-to-test
@@ -44,11 +44,10 @@ types: .venv/.ready-to-test
 unit: .venv/.ready-to-test  ## unit and property tests, doctests; real data too where PARTWHOLE_DATA is set
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/pytest --numprocesses $(WORKERS) --doctest-modules tests src
 
-examples: .venv/.ready-to-test  ## run every example as a plain script
-	@set -e; for script in examples/plot_*.py; do \
-		echo "$$script"; MPLBACKEND=agg $(BIN)/python -W error $$script > /dev/null; done
+portable: .venv/.ready-to-test  ## the unit tests as other processors would run them (half an hour)
+	@$(BIN)/python tests/portable.py $(PORTABLE)
 
-docs: .venv/.ready-to-test  ## build the documentation into docs/_build/html
+docs: .venv/.ready-to-test  ## run every example, build the documentation into docs/_build/html
 	@$(BIN)/sphinx-build -W --keep-going --quiet -b html docs docs/_build/html
 	@echo "documentation: docs/_build/html/index.html"
 

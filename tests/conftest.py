@@ -42,6 +42,12 @@ settings.register_profile(
 settings.load_profile("partwhole")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    # notes and defaults depend on whether there is a GPU; the tests that need one are asked for with -m gpu
+    if "not gpu" in config.option.markexpr:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
+
 @pytest.fixture(scope="session")
 def data_root() -> Path:
     """The folder that holds the published data sets; tests that ask for it are skipped where there is none."""

@@ -42,13 +42,31 @@ def test_everything_in_the_tutorials_works(tutorials: ModuleType) -> None:
 def test_a_page_that_shows_what_is_not_printed_is_found_out(tutorials: ModuleType, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(
-        "Do this:\n\n```console\n$ printf 'took 3 s\\nwrote  a\\n'  # some words\ntook 4.5 s\nwrote a\n```\n"
+        "Do this:\n\n```console\n$ printf 'took 4.6 s\\nwrote  a\\n'  # some words\ntook 4.5 s\nwrote a\n```\n"
     )
     reader = tutorials.Reader(tmp_path, tmp_path / "tutorials", None)
-    reader.follow(page)  # numbers and spaces may differ
+    reader.follow(page)  # rounding and spaces may differ
     page.write_text("```console\n$ printf 'took 3 s\\nwrote a\\n'\nwrote b\n```\n")
     with pytest.raises(AssertionError, match="does not print\nwrote b\n"):
         reader.follow(page)
+
+
+def test_numbers_that_have_drifted_are_found_out(tutorials: ModuleType, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    block = "```console\n$ printf 'off by 3.65 %%, 12 of 20\\n'\noff by 1.73 %, 12 of 20\n```\n"
+    page.write_text(block)
+    reader = tutorials.Reader(tmp_path, tmp_path / "tutorials", None)
+    with pytest.raises(AssertionError, match=r"(?s)prints\noff by 3.65 %.*where the page says\noff by 1.73 %"):
+        reader.follow(page)
+    page.write_text(f"<!-- numbers within 60 %: seeds differ -->\n{block}")
+    reader.follow(page)
+    # it holds for one block
+    page.write_text(f"<!-- numbers within 60 %: seeds differ -->\n{block}{block}")
+    with pytest.raises(AssertionError, match="differs by more than 10%"):
+        reader.follow(page)
+    updating = tutorials.Reader(tmp_path, tmp_path / "tutorials", None, update=True)
+    updating.follow(page)
+    assert updating.changed == {"off by 1.73 %, 12 of 20": "off by 3.65 %, 12 of 20"}
 
 
 def test_a_command_that_fails_is_found_out(tutorials: ModuleType, tmp_path: Path) -> None:

@@ -18,7 +18,10 @@ from partwhole.mesh.surface import Mesh
 # helpers of the tests beside them, loaded by `_load`; there is nothing in them to collect
 collect_ignore = ["checks.py", "mutations.py", "references.py", "soups.py"]
 
-SECONDS = 20  # what everything together may take on one small surface; it takes a tenth of one
+# what everything together may take of the processor on one small surface; it takes a tenth of one
+SECONDS = 20
+# after so many seconds of the clock native code is taken to hang; a machine may be busy with something else
+HANGS = 900
 
 
 def _load(module: str) -> ModuleType:
@@ -87,18 +90,18 @@ def within_seconds(pytestconfig: pytest.Config) -> Iterator[Callable[[object], A
             print(f"\nmore than {SECONDS} s: {_told(case)}", file=terminal, flush=True)
             raise AssertionError(f"it took more than {SECONDS} s")
 
-        before = signal.signal(signal.SIGALRM, ring)
-        signal.alarm(SECONDS)
+        before = signal.signal(signal.SIGVTALRM, ring)
+        signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
         # an alarm is heard between two steps of the interpreter; where there is none, this ends the process with a trace
-        faulthandler.dump_traceback_later(2 * SECONDS, exit=True, file=terminal)
+        faulthandler.dump_traceback_later(HANGS, exit=True, file=terminal)
         try:
             yield
         except Exception as error:
             error.add_note(f"with {_told(case)}")
             raise
         finally:
-            signal.alarm(0)
-            signal.signal(signal.SIGALRM, before)
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+            signal.signal(signal.SIGVTALRM, before)
             faulthandler.cancel_dump_traceback_later()
 
     with terminal:
