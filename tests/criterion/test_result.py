@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from partwhole.criterion import Criterion, boundary_criterion, same_loop_criterion, wormhole_criterion
+from partwhole.geodesics import uniform_metric
 
 
 def example(**changes) -> Criterion:
@@ -76,14 +77,21 @@ def test_statement_says_what_is_proved(torn_sphere) -> None:
     torn = torn_sphere(0)
     part, D = torn.part, torn.D_part
     plain = boundary_criterion(part, D).statement
-    assert plain.startswith("proved for graph (Dijkstra) distances; with continuous geodesics a path may leave inside")
-    assert "use sound=True" in plain
+    assert plain.startswith(
+        "proved for graph (Dijkstra) distances, provided the whole is a manifold and the part consists of some of its faces;"
+    )
+    assert "with continuous geodesics a path may leave inside a boundary edge: use sound=True" in plain
     assert "sphere" not in plain
     assert "eigenvalue" not in plain
-    sound = wormhole_criterion(part, D, sound=True, metric_bound=0.5).statement
-    assert sound.startswith("proved for exact distances")
-    assert "approximate distances that can fall below the truth break it by their error" in sound
-    assert "provided the metric's smallest eigenvalue over the whole is at least c² = 0.25" in sound
-    assert "provided the whole is a topological sphere" in same_loop_criterion(part, D).statement
-    assert "tolerance of 1e-05" in same_loop_criterion(part, D.astype(np.float32)).statement
-    assert "tolerance of 0.001" in wormhole_criterion(part, D, rtol=1e-3).statement
+    half = uniform_metric(part, 0.5)
+    sound = wormhole_criterion(part, D / 2, sound=True, metric_bound=half).statement
+    assert sound.startswith("proved for exact distances, provided the whole is a manifold")
+    assert "distances that are too short or too long break it by their error" in sound
+    assert "part and whole have the same metric, its smallest eigenvalue over the whole is at least c² = 0.25;" in sound
+    in_metric = boundary_criterion(part, D / 2, metric_bound=half).statement
+    assert "same metric" in in_metric
+    assert "eigenvalue" not in in_metric
+    assert "the whole is a topological sphere" in same_loop_criterion(part, D).statement
+    single = same_loop_criterion(part, D.astype(np.float32)).statement
+    assert "tolerance of 1e-05, and 5e-07 more for rounding" in single
+    assert "tolerance of 0.001, and 2e-10 more" in wormhole_criterion(part, D, rtol=1e-3).statement
