@@ -98,15 +98,17 @@ def applied(given: Lost, part: Mesh, D: np.ndarray, **knobs: Any) -> Iterator[Cr
         yield criterion(part, D, **knobs)
 
 
-def false_pairs(found: Criterion, on_part: np.ndarray, on_whole: np.ndarray) -> int:
+def false_pairs(found: Criterion, on_part: np.ndarray, on_whole: np.ndarray, *, error: float = 0.0) -> int:
     n = len(on_whole)
-    tolerance = found.rtol + found.rounding
+    tolerance = found.rtol + found.rounding + error
     return int(np.count_nonzero(found.mask[:n, :n] & (on_part[:n, :n] > on_whole * (1 + tolerance))))
 
 
 def check_claims(rng: np.random.Generator) -> dict[tuple[str, str], int]:
     """One random part: how many pairs each criterion proved; fails if one of them is false."""
     given = random_lost(rng)
+    # exact distances give faces without area a height, and err by as much
+    error = 0.0 if given.whole.face_areas.all() else 1e-8
     proved: dict[tuple[str, str], int] = {}
     for metric, bound in random_metrics(rng, given):
         for method, sound in (("dijkstra", False), ("exact", True)):
@@ -119,7 +121,7 @@ def check_claims(rng: np.random.Generator) -> dict[tuple[str, str], int]:
                 on_part = geodesic_distances(part, method=method, metric=used, threads=1)
                 for found in applied(given, part, on_part, metric_bound=bound, sound=sound):
                     assert found.statement.startswith("proved"), found.statement
-                    assert false_pairs(found, on_part, on_whole) == 0, (given.whole.faces, given.part.faces, method)
+                    assert false_pairs(found, on_part, on_whole, error=error) == 0, (given, metric, method)
                     key = (method, found.kind)
                     proved[key] = proved.get(key, 0) + found.n_guaranteed
     return proved

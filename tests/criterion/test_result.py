@@ -73,6 +73,42 @@ def test_results_are_read_only() -> None:
     assert repr(result) == "Criterion(wormhole, 4×4, 66.7 % guaranteed, sound=False)"
 
 
+@pytest.mark.parametrize("criterion", [boundary_criterion, wormhole_criterion, same_loop_criterion])
+@pytest.mark.parametrize("chosen", [None, [0, 3, 9]])
+def test_what_is_done_to_the_distances_afterwards_changes_nothing(torn_sphere, criterion, chosen) -> None:
+    torn = torn_sphere(0)
+    expected = criterion(torn.part, torn.D_part, rows=chosen)
+    base = torn.D_part.copy()
+    view = base[:]
+    view.setflags(write=False)  # does not protect what it is a view of
+    for D in (base, view):
+        base[:] = torn.D_part
+        found = criterion(torn.part, D, rows=chosen)
+        base /= base.max() * 10
+        np.testing.assert_array_equal(found.mask, expected.mask)
+        np.testing.assert_array_equal(found.soft_mask, expected.soft_mask)
+        np.testing.assert_array_equal(found.distances, expected.distances)
+        assert not found.distances.flags.writeable
+        assert found.fraction == expected.fraction
+
+
+def test_rows_and_their_numbers_are_kept_as_they_were(torn_sphere) -> None:
+    torn = torn_sphere(0)
+    rows, D = np.array([4, 7]), torn.D_part[[4, 7]].copy()
+    found = wormhole_criterion(torn.part, D, rows=rows, from_boundary=torn.D_part[torn.part.boundary_vertices])
+    D[:], rows[:] = 0, 0
+    np.testing.assert_array_equal(found.mask, wormhole_criterion(torn.part, torn.D_part).mask[[4, 7]])
+    np.testing.assert_array_equal(found.rows, [4, 7])
+
+
+def test_a_read_only_matrix_is_not_copied(torn_sphere) -> None:
+    torn = torn_sphere(0)
+    D = torn.D_part.copy()
+    assert wormhole_criterion(torn.part, D).distances is not D
+    D.setflags(write=False)
+    assert wormhole_criterion(torn.part, D).distances is D
+
+
 def test_statement_says_what_is_proved(torn_sphere) -> None:
     torn = torn_sphere(0)
     part, D = torn.part, torn.D_part
@@ -85,7 +121,7 @@ def test_statement_says_what_is_proved(torn_sphere) -> None:
     assert "eigenvalue" not in plain
     half = uniform_metric(part, 0.5)
     sound = wormhole_criterion(part, D / 2, sound=True, metric_bound=half).statement
-    assert sound.startswith("proved for exact distances, provided the whole is a manifold")
+    assert sound.startswith("proved for exact and for graph distances, provided the whole is a manifold")
     assert "distances that are too short or too long break it by their error" in sound
     assert "part and whole have the same metric, its smallest eigenvalue over the whole is at least c² = 0.25;" in sound
     in_metric = boundary_criterion(part, D / 2, metric_bound=half).statement

@@ -37,7 +37,7 @@ class Border:
         *,
         rounding: float = 0.0,
     ) -> Border:
-        """`between` are the distances among boundary vertices; `rounding` is the error that distances may have by rounding."""
+        """`between` are the distances among boundary vertices, `rounding` is the error that these may have by rounding."""
         c = bound_of(metric_bound)
         if not 0 <= c < np.inf:
             raise ValueError(f"metric_bound must be finite and at least 0, got {c}; 1 is the metric of space")

@@ -118,7 +118,7 @@ class Criterion:
                 "nothing is missing, the surface has no boundary: every pair at a finite distance is guaranteed, "
                 f"provided {self.assumes}"
             )
-        kind = "exact" if self.sound else "graph (Dijkstra)"
+        kind = "exact and for graph" if self.sound else "graph (Dijkstra)"
         parts = [f"proved for {kind} distances, provided {', '.join(self._conditions)}"]
         if self.sound:
             parts.append("distances that are too short or too long break it by their error")
