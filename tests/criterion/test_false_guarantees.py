@@ -137,6 +137,27 @@ def test_no_proved_pair_is_false(seed: int) -> None:
     assert all(proved[method, kind] for method in ("dijkstra", "exact") for kind in CRITERIA)
 
 
+def test_single_precision_keeps_its_promise_on_a_long_tube() -> None:
+    n_rings = 4000
+    ring, corner = np.divmod(np.arange(3 * n_rings), 3)
+    turn = 2 * np.pi * corner / 3
+    vertices = np.stack([0.37 * ring, 0.3 * np.cos(turn), 0.3 * np.sin(turn)], axis=1)
+    a = np.arange(3 * (n_rings - 1))
+    b = a - a % 3 + (a + 1) % 3
+    faces = np.concatenate([np.stack([a, b, a + 3], axis=1), np.stack([b, b + 3, a + 3], axis=1), [[0, 2, 1]]])
+    whole, part = Mesh(vertices, faces), Mesh(vertices, faces[:-1])
+    rows = np.arange(0, whole.n_vertices, 1500)
+    D, from_boundary = (
+        geodesic_distances(part, sources, method="dijkstra", dtype=np.float32)
+        for sources in (rows, part.boundary_vertices)
+    )
+    truth = geodesic_distances(whole, rows, method="dijkstra")
+    found = wormhole_criterion(part, D, rows=rows, from_boundary=from_boundary)
+    off = np.abs(D - truth)[found.mask] - (found.rtol + found.rounding) * truth[found.mask]
+    assert found.fraction > 0.4
+    assert off.max() <= 0
+
+
 # --- boundary edges under another metric
 
 SIX = np.array([[4, -4, -8], [-5, 6, -6], [3, -9, 2], [9, 1, 5], [0, -6, -8], [10, -2, 0]], float)
