@@ -53,9 +53,8 @@ class Criterion:
     unproved: str | None = None
 
     def __post_init__(self) -> None:
-        for array in (self.threshold, self.rows):
-            if isinstance(array, np.ndarray):
-                array.setflags(write=False)
+        if isinstance(self.threshold, np.ndarray):
+            self.threshold.setflags(write=False)
 
     def __repr__(self) -> str:
         shape = "×".join(map(str, self.threshold.shape))
