@@ -118,7 +118,7 @@ class Criterion:
                 f"provided {self.assumes}"
             )
         kind = "exact and for graph" if self.sound else "graph (Dijkstra)"
-        parts = [f"proved for {kind} distances, provided {', '.join(self._conditions)}"]
+        parts = [f"proved for {kind} distances, provided {', and '.join(self._conditions)}"]
         if self.sound:
             parts.append("distances that are too short or too long break it by their error")
         else:
