@@ -119,19 +119,20 @@ def check_claims(rng: np.random.Generator) -> dict[tuple[str, str], int]:
                 part = refine_border(given.part, pieces)
                 used = bound if isinstance(bound, Metric) else None
                 on_part = geodesic_distances(part, method=method, metric=used, threads=1)
-                for found in applied(given, part, on_part, metric_bound=bound, sound=sound):
-                    assert found.statement.startswith("proved"), found.statement
-                    assert false_pairs(found, on_part, on_whole, error=error) == 0, (given, metric, method)
-                    key = (method, found.kind)
-                    proved[key] = proved.get(key, 0) + found.n_guaranteed
+                for D in (on_part, on_part.astype(np.float32)):
+                    for found in applied(given, part, D, metric_bound=bound, sound=sound):
+                        assert found.statement.startswith("proved"), found.statement
+                        assert false_pairs(found, on_part, on_whole, error=error) == 0, (given, metric, method)
+                        key = (method, found.kind)
+                        proved[key] = proved.get(key, 0) + found.n_guaranteed
     return proved
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_no_proved_pair_is_false(seed: int) -> None:
     rng = np.random.default_rng(seed)
     proved: dict[tuple[str, str], int] = {}
-    for _ in range(9):
+    for _ in range(7):
         for key, count in check_claims(rng).items():
             proved[key] = proved.get(key, 0) + count
     assert all(proved[method, kind] for method in ("dijkstra", "exact") for kind in CRITERIA)

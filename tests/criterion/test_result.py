@@ -123,7 +123,10 @@ def test_statement_says_what_is_proved(torn_sphere) -> None:
     sound = wormhole_criterion(part, D / 2, sound=True, metric_bound=half).statement
     assert sound.startswith("proved for exact and for graph distances, provided the whole is a manifold")
     assert "distances that are too short or too long break it by their error" in sound
-    assert "part and whole have the same metric, and its smallest eigenvalue over the whole is at least c² = 0.25;" in sound
+    assert (
+        "part and whole have the same metric, and its smallest eigenvalue over the whole is at least c² = 0.25;"
+        in sound
+    )
     in_metric = boundary_criterion(part, D / 2, metric_bound=half).statement
     assert "same metric" in in_metric
     assert "eigenvalue" not in in_metric
