@@ -107,6 +107,9 @@ def test_a_read_only_matrix_is_not_copied(torn_sphere) -> None:
     assert wormhole_criterion(torn.part, D).distances is not D
     D.setflags(write=False)
     assert wormhole_criterion(torn.part, D).distances is D
+    of_rows = wormhole_criterion(torn.part, D, rows=[1, 2]).distances
+    assert of_rows.base is None
+    assert not of_rows.flags.writeable
 
 
 def test_statement_says_what_is_proved(torn_sphere) -> None:

@@ -152,6 +152,8 @@ class GivenDistances:
     @staticmethod
     def kept(distances: Array, given: ArrayLike) -> Array:
         """Distances that nobody else changes: what masks are made from when they are asked for."""
+        if isinstance(given, np.ndarray) and distances is not given and distances.base is None:
+            distances.setflags(write=False)  # chosen rows, which are a copy already
         return unchanging(distances)
 
 
