@@ -27,6 +27,7 @@ def main() -> None:
     start = time.perf_counter()
     rows = pw.farthest_points(part, given.rows)
     D = pw.geodesic_distances(part, rows, dtype=np.float32)
+    D.setflags(write=False)  # or the criterion takes a copy
     from_boundary = pw.geodesic_distances(part, part.boundary_vertices, dtype=np.float32)
     distances_done = time.perf_counter()
     found = pw.wormhole_criterion(part, D, rows=rows, from_boundary=from_boundary)

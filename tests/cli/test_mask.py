@@ -116,6 +116,31 @@ def test_other_distances(method: str, part: Path, tmp_path: Path, capsys: pytest
     assert sound["what_holds"].startswith("proved" if method == "exact" else "not proved")
 
 
+def test_a_bound_that_is_too_cautious_is_still_proved(
+    part: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = run_json(capsys, part, "-o", tmp_path / "out", "--method", "exact", "--sound", "--metric-bound", 0.5)
+    assert found["what_holds"].startswith("proved")
+    assert all(said.startswith("proved") for said in found["statements"].values())
+
+
+@pytest.mark.parametrize("method", ["fast_marching", "dijkstra", "exact"])
+def test_a_part_that_no_manifold_has(method: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tip = PART.faces.max() + 1
+    fin = Mesh(np.vstack([PART.vertices, [[0, 0, 9]]]), np.vstack([PART.faces, [[*PART.faces[0, :2], tip]]]))
+    write_mesh(fin, tmp_path / "fin.off")
+    found = run_json(capsys, tmp_path / "fin.off", "-o", tmp_path / "out", "--method", method, "--sound")
+    assert found["what_holds"].startswith("not proved")
+    assert all("the whole is no manifold" in said for said in found["statements"].values())
+
+
+def test_closed_surfaces_beside_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    two = Mesh(np.vstack([WHOLE.vertices, WHOLE.vertices + 5]), np.vstack([WHOLE.faces, WHOLE.faces + 500]))
+    write_mesh(two, tmp_path / "two.off")
+    assert main(["mask", str(tmp_path / "two.off"), "-o", str(tmp_path / "out"), "--no-figure"]) == 0
+    assert "nothing is missing, every pair at a finite distance is guaranteed" in capsys.readouterr().out
+
+
 def test_a_smaller_metric_bound_guarantees_less(part: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shares = [
         run_json(capsys, part, "-o", tmp_path / "out", "--method", "dijkstra", "--metric-bound", c)["guaranteed"]
@@ -154,7 +179,7 @@ def test_nothing_is_missing_from_a_closed_surface(tmp_path: Path, capsys: pytest
         assert (
             main(["mask", str(tmp_path / "ball.off"), "-o", str(tmp_path / "out"), "--method", "dijkstra", *more]) == 0
         )
-        assert "every pair is guaranteed" in capsys.readouterr().out
+        assert "every pair at a finite distance is guaranteed" in capsys.readouterr().out
     assert set(json.loads((tmp_path / "out" / "summary.json").read_text())["guaranteed"].values()) == {1.0}
 
 

@@ -16,6 +16,7 @@ from partwhole.geodesics import geodesic_distances
 def test_a_proof_is_claimed_only_where_there_is_one(method, sound: bool) -> None:
     proved = what_holds(method, sound).startswith("proved")
     assert proved == (method == "dijkstra" or (method == "exact" and sound))
+    assert what_holds(method, sound, "it is a Klein bottle").startswith("not proved")
 
 
 def test_the_vertex_to_draw_is_one_whose_regions_differ() -> None:

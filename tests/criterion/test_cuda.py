@@ -43,6 +43,16 @@ def test_criteria_are_the_same(torn_sphere, criterion, sound, rows):
         np.testing.assert_array_equal(found.on_host().mask, expected.mask)
 
 
+def test_what_is_done_to_the_distances_afterwards_changes_nothing(torn_sphere):
+    part = torn_sphere(0).part
+    D = geodesic_distances(part, method="dijkstra", device="cuda")
+    found, expected = (wormhole_criterion(part, given, device="cuda") for given in (D, D.clone()))
+    assert expected.mask.any()  # asked for before
+    D /= 10 * D.max()
+    assert (found.mask == expected.mask).all()
+    assert (found.distances == expected.distances).all()
+
+
 def test_a_closed_surface_on_the_device():
     mesh = sphere(100)
     D = geodesic_distances(mesh, device="cuda")

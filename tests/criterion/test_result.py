@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from partwhole.criterion import Criterion, boundary_criterion, same_loop_criterion, wormhole_criterion
+from partwhole.geodesics import uniform_metric
 
 
 def example(**changes) -> Criterion:
@@ -72,18 +73,67 @@ def test_results_are_read_only() -> None:
     assert repr(result) == "Criterion(wormhole, 4×4, 66.7 % guaranteed, sound=False)"
 
 
+@pytest.mark.parametrize("criterion", [boundary_criterion, wormhole_criterion, same_loop_criterion])
+@pytest.mark.parametrize("chosen", [None, [0, 3, 9]])
+def test_what_is_done_to_the_distances_afterwards_changes_nothing(torn_sphere, criterion, chosen) -> None:
+    torn = torn_sphere(0)
+    expected = criterion(torn.part, torn.D_part, rows=chosen)
+    base = torn.D_part.copy()
+    view = base[:]
+    view.setflags(write=False)  # does not protect what it is a view of
+    for D in (base, view):
+        base[:] = torn.D_part
+        found = criterion(torn.part, D, rows=chosen)
+        base /= base.max() * 10
+        np.testing.assert_array_equal(found.mask, expected.mask)
+        np.testing.assert_array_equal(found.soft_mask, expected.soft_mask)
+        np.testing.assert_array_equal(found.distances, expected.distances)
+        assert not found.distances.flags.writeable
+        assert found.fraction == expected.fraction
+
+
+def test_rows_and_their_numbers_are_kept_as_they_were(torn_sphere) -> None:
+    torn = torn_sphere(0)
+    rows, D = np.array([4, 7]), torn.D_part[[4, 7]].copy()
+    found = wormhole_criterion(torn.part, D, rows=rows, from_boundary=torn.D_part[torn.part.boundary_vertices])
+    D[:], rows[:] = 0, 0
+    np.testing.assert_array_equal(found.mask, wormhole_criterion(torn.part, torn.D_part).mask[[4, 7]])
+    np.testing.assert_array_equal(found.rows, [4, 7])
+
+
+def test_a_read_only_matrix_is_not_copied(torn_sphere) -> None:
+    torn = torn_sphere(0)
+    D = torn.D_part.copy()
+    assert wormhole_criterion(torn.part, D).distances is not D
+    D.setflags(write=False)
+    assert wormhole_criterion(torn.part, D).distances is D
+    of_rows = wormhole_criterion(torn.part, D, rows=[1, 2]).distances
+    assert of_rows.base is None
+    assert not of_rows.flags.writeable
+
+
 def test_statement_says_what_is_proved(torn_sphere) -> None:
     torn = torn_sphere(0)
     part, D = torn.part, torn.D_part
     plain = boundary_criterion(part, D).statement
-    assert plain.startswith("proved for graph (Dijkstra) distances; with continuous geodesics a path may leave inside")
-    assert "use sound=True" in plain
+    assert plain.startswith(
+        "proved for graph (Dijkstra) distances, provided the whole is a manifold and the part consists of some of its faces;"
+    )
+    assert "with continuous geodesics a path may leave inside a boundary edge: use sound=True" in plain
     assert "sphere" not in plain
     assert "eigenvalue" not in plain
-    sound = wormhole_criterion(part, D, sound=True, metric_bound=0.5).statement
-    assert sound.startswith("proved for exact distances")
-    assert "approximate distances that can fall below the truth break it by their error" in sound
-    assert "provided the metric's smallest eigenvalue over the whole is at least c² = 0.25" in sound
-    assert "provided the whole is a topological sphere" in same_loop_criterion(part, D).statement
-    assert "tolerance of 1e-05" in same_loop_criterion(part, D.astype(np.float32)).statement
-    assert "tolerance of 0.001" in wormhole_criterion(part, D, rtol=1e-3).statement
+    half = uniform_metric(part, 0.5)
+    sound = wormhole_criterion(part, D / 2, sound=True, metric_bound=half).statement
+    assert sound.startswith("proved for exact and for graph distances, provided the whole is a manifold")
+    assert "distances that are too short or too long break it by their error" in sound
+    assert (
+        "part and whole have the same metric, and its smallest eigenvalue over the whole is at least c² = 0.25;"
+        in sound
+    )
+    in_metric = boundary_criterion(part, D / 2, metric_bound=half).statement
+    assert "same metric" in in_metric
+    assert "eigenvalue" not in in_metric
+    assert "the whole is a topological sphere" in same_loop_criterion(part, D).statement
+    single = same_loop_criterion(part, D.astype(np.float32)).statement
+    assert "tolerance of 1e-05, and 5e-07 more for rounding" in single
+    assert "tolerance of 0.001, and 2e-10 more" in wormhole_criterion(part, D, rtol=1e-3).statement

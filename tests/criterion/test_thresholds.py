@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -14,6 +15,7 @@ from partwhole.criterion.result import Criterion
 from partwhole.criterion.wormhole_graph import wormhole_graph_distances
 from partwhole.datasets.primitives import plane, torus
 from partwhole.geodesics import uniform_metric
+from partwhole.geodesics.metrics import Metric
 from partwhole.mesh import Mesh
 
 CRITERIA: dict[str, Callable[..., Criterion]] = {
@@ -24,10 +26,13 @@ CRITERIA: dict[str, Callable[..., Criterion]] = {
 SEEDS = [0, 1, 2]
 
 
-def run(kind: str, mesh: Mesh, D: np.ndarray, *, metric_bound: float = 1.0, **knobs) -> Criterion:
-    if kind != "boundary":
-        knobs["metric_bound"] = metric_bound
+def run(kind: str, mesh: Mesh, D: np.ndarray, **knobs) -> Criterion:
     return CRITERIA[kind](mesh, D, **knobs)
+
+
+def in_space(mesh: Mesh, c: float) -> Metric:
+    """The metric of space, with a bound that is more cautious than needed."""
+    return replace(uniform_metric(mesh, 1.0), lower_bound=c)
 
 
 def straight_lines(mesh: Mesh) -> np.ndarray:
@@ -35,10 +40,10 @@ def straight_lines(mesh: Mesh) -> np.ndarray:
     return np.linalg.norm(points[:, None] - points[None], axis=2)
 
 
-def half_edges(mesh: Mesh, D: np.ndarray) -> np.ndarray:
+def half_edges(mesh: Mesh) -> np.ndarray:
     h = dict.fromkeys(mesh.boundary_vertices.tolist(), 0.0)
     for u, v in mesh.boundary_edges.tolist():
-        length = max(float(np.linalg.norm(mesh.vertices[u] - mesh.vertices[v])), D[u, v])
+        length = float(np.linalg.norm(mesh.vertices[u] - mesh.vertices[v]))
         h[u], h[v] = max(h[u], length / 2), max(h[v], length / 2)
     return np.array(list(h.values()))
 
@@ -53,13 +58,16 @@ def test_equals_brute_force(torn_sphere, kind: str, seed: int, sound: bool) -> N
     torn = torn_sphere(seed)
     mesh, D = torn.part, torn.D_part
     c = (1.0, 0.6, 0.0)[seed]
-    h = half_edges(mesh, D) if sound else np.zeros(len(mesh.boundary_vertices))
+    h = half_edges(mesh) if sound else np.zeros(len(mesh.boundary_vertices))
     expected = brute_force_threshold(kind, D, mesh.boundary_vertices, mesh.boundary_labels, straight_lines(mesh), c, h)
-    double = run(kind, mesh, D, sound=sound, metric_bound=c)
-    np.testing.assert_allclose(double.threshold, expected, rtol=1e-6, atol=1e-12)
-    single = run(kind, mesh, D.astype(np.float32), sound=sound, metric_bound=c)
+    # with sound=True what rounding can do to differences is taken off too
+    double = run(kind, mesh, D, sound=sound, metric_bound=in_space(mesh, c))
+    np.testing.assert_allclose(double.threshold, expected, rtol=1e-6, atol=1e-8 if sound else 1e-12)
+    single = run(kind, mesh, D.astype(np.float32), sound=sound, metric_bound=in_space(mesh, c))
     assert single.threshold.dtype == np.float32
-    np.testing.assert_allclose(single.threshold, expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(single.threshold, expected, rtol=1e-5, atol=1e-5)
+    if not sound:
+        np.testing.assert_array_equal(run(kind, mesh, D, metric_bound=c).threshold, double.threshold)
 
 
 @pytest.mark.parametrize("kind", CRITERIA)
@@ -288,5 +296,17 @@ def test_a_metric_brings_its_bound_and_its_edge_lengths(torn_sphere) -> None:
         for sound in (False, True):
             scaled = make(part, 3 * plain, metric_bound=metric, sound=sound)
             np.testing.assert_allclose(scaled.threshold, 3 * make(part, plain, sound=sound).threshold, rtol=1e-12)
-    with pytest.raises(ValueError, match="make the metric from this mesh"):
-        wormhole_criterion(part, plain, metric_bound=uniform_metric(torn_sphere(0).whole, 1.0), sound=True)
+    for sound in (False, True):
+        with pytest.raises(ValueError, match="make the metric from this mesh"):
+            wormhole_criterion(part, plain, metric_bound=uniform_metric(torn_sphere(0).whole, 1.0), sound=sound)
+
+
+@pytest.mark.parametrize("kind", CRITERIA)
+@pytest.mark.parametrize("number", [0.0, 0.5, 100.0])
+def test_a_number_does_not_say_how_long_boundary_edges_are(torn_sphere, kind: str, number: float) -> None:
+    torn = torn_sphere(0)
+    with pytest.raises(
+        ValueError, match=f"metric_bound is the number {number:g}, .* give the Metric that D was measured"
+    ):
+        run(kind, torn.part, torn.D_part, metric_bound=number, sound=True)
+    run(kind, torn.part, torn.D_part, metric_bound=number)

@@ -26,6 +26,14 @@ def test_devices_agree(method, dtype, tolerance):
     np.testing.assert_allclose(*on_both_devices(sphere(1500, jitter=0.6), method, dtype), rtol=tolerance)
 
 
+def test_single_precision_along_edges_is_right_to_half_a_unit():
+    mesh = sphere(1500, jitter=0.6)
+    truth = geodesic_distances(mesh, method="dijkstra")
+    found = geodesic_distances(mesh, method="dijkstra", dtype=np.float32, device="cuda").cpu().numpy()
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, truth, rtol=2.0**-24 * 1.001)
+
+
 def test_devices_agree_but_for_a_few_pairs_on_slivers():
     found, expected = on_both_devices(slivers(900), "fast_marching", np.float64)
     apart = expected > 0

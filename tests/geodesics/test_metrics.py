@@ -112,3 +112,41 @@ def test_bad_metrics_are_refused():
         scale_invariant_metric(mesh.scaled(0.0))
     with pytest.raises(ValueError, match="finite and not negative"):
         Metric(np.array([-1.0]), 1.0, 1.0, "wrong")
+
+
+def shortest_ratio(vertices: np.ndarray, lengths: np.ndarray) -> float:
+    """New length over length in space, the least of all directions in one triangle, by looking at many."""
+    ab, ac, bc = lengths  # the edges (0, 1), (0, 2), (1, 2)
+    x = (ab**2 + ac**2 - bc**2) / (2 * ab)
+    y = np.sqrt(max(ac**2 - x**2, 0.0))
+    new = np.array([[0, 0], [ab, 0], [x, y]])
+    turn = np.linspace(0, np.pi, 20_001)
+    alpha, beta = np.cos(turn), np.sin(turn)
+    in_space, laid = (
+        np.linalg.norm(alpha[:, None] * (p[1] - p[0]) + beta[:, None] * (p[2] - p[0]), axis=1) for p in (vertices, new)
+    )
+    return float((laid[in_space > 1e-6] / in_space[in_space > 1e-6]).min())
+
+
+@pytest.mark.parametrize("middle", [2.0001, 2.01, 2.5, 4.0])
+def test_a_triangle_without_area_in_space_may_have_one_under_the_metric(middle):
+    # from its long side to the vertex on it, one gets along in space without getting far under the metric
+    flat = Mesh([[0, 0, 0], [1, 0, 0], [0.5, 0, 0]], [[0, 1, 2]])
+    metric = metric_at_vertices(flat, [1.0, 9.0, middle**2])
+    assert 0 < metric.lower_bound <= shortest_ratio(flat.vertices, metric.edge_lengths)
+
+
+def test_a_triangle_that_is_flat_both_ways():
+    flat = Mesh([[0, 0, 0], [1, 0, 0], [0.25, 0, 0]], [[0, 1, 2]])
+    assert metric_at_vertices(flat, [4.0, 4.0, 4.0]).lower_bound == pytest.approx(2)
+    assert metric_at_vertices(flat, [1.0, 9.0, 2.25]).lower_bound == 0  # as long as before, and moved along itself
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_bound_is_that_of_the_direction_that_is_shortest(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(20):
+        triangle = Mesh(rng.normal(size=(3, 3)) * [1, 1, rng.choice([1, 1e-4])], [[0, 1, 2]])
+        metric = metric_at_vertices(triangle, rng.uniform(0.9, 1.1, 3))
+        least = shortest_ratio(triangle.vertices, metric.edge_lengths)
+        assert metric.lower_bound <= least

@@ -474,6 +474,32 @@ def test_simplified_surfaces_keep_the_numbers_of_the_file(cut: Cut, serve: Serve
     assert f"its match on the whole\n{cut.vertex_map[number]}" in details
 
 
+@pytest.mark.parametrize("report", [False, True])
+def test_what_is_measured_on_a_simplified_surface_is_not_proved(
+    cut: Cut, serve: Serve, browse: Browse, tmp_path: Path, report: bool
+) -> None:
+    scene = Scene.of(cut.part).simplified(350)
+    if report:
+        export_report(scene, tmp_path / "report.html")
+        address = (tmp_path / "report.html").as_uri()
+    else:
+        address = serve(Session(scene, method="dijkstra")).address
+    page = browse(address)
+    assert "proved for" not in page.text("#notes").replace("not proved for", "")
+    page.view("trust")
+    page.script("partwhole.chooseVertex(40)")
+    page.wait("partwhole.state.found.trust")
+    assert "Not proved: distances are measured on a simplified surface" in page.text("#details")
+    assert "which is not proved" in page.text("#legend")
+    page.wait("partwhole.state.found.pair")
+    page.script(
+        "const found = partwhole.state.found.trust;"
+        "partwhole.chooseOther(found.distances.findIndex((d, v) => v !== 40 && d < found.wormhole[v]))"
+    )
+    page.wait("partwhole.state.found.pair?.other === partwhole.state.other")
+    assert "guaranteed, and not proved, as said above" in page.text("#details")
+
+
 def test_an_address_without_its_token_shows_no_page(scene: Scene, serve: Serve, browse: Browse) -> None:
     server = serve(Session(scene))
     page = browse(server.address)

@@ -43,13 +43,27 @@ def test_large_surfaces_are_simplified_and_that_is_said(cut: Cut) -> None:
     assert meta["part"]["vertices"] == cut.part.n_vertices
     assert meta["part"]["shown"] == len(arrays["part_numbers"]) <= 300
     assert f"{cut.part.n_vertices} vertices; {meta['part']['shown']} of them are drawn" in meta["notes"][0]
+    assert "not proved" in meta["notes"][0]
+    assert "not proved" not in meta["notes"][1]
     assert len(meta["notes"]) == 2
+    assert "measured on a simplified surface" in meta["part"]["unproved"]
     np.testing.assert_array_equal(arrays["full_map"], cut.vertex_map)
     # a vertex that is drawn goes to the vertex drawn nearest to its match
     matches = arrays["whole_numbers"][arrays["map"]]
     true = cut.vertex_map[arrays["part_numbers"]]
     away = np.linalg.norm(cut.whole.vertices[matches] - cut.whole.vertices[true], axis=1)
     assert away.max() < 0.6
+
+
+def test_a_part_that_no_manifold_has_proves_nothing(cut: Cut) -> None:
+    part = cut.part
+    fin = Mesh(
+        np.vstack([part.vertices, part.vertices[:1] + 1]),
+        np.vstack([part.faces, [*part.faces[0, :2], part.n_vertices]]),
+    )
+    for shown, unproved in ((fin, True), (part, False)):
+        meta, _ = unpack(Scene.of(shown).to_bytes())
+        assert (meta["part"]["unproved"] is not None) == unproved
 
 
 def test_views_of_large_surfaces_are_found_without_drawing_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,6 +16,7 @@ from partwhole.cli.memory import free_memory
 from partwhole.cli.options import JsonOption, Method, MethodOption, OutputOption, QuietOption, SeedOption, SoundOption
 from partwhole.cli.trust import NAMES, Trust, all_criteria, draw_trust, share, telling_vertex, what_holds
 from partwhole.cli.voice import Voice, output_folder, to_json, write_arrays, write_text
+from partwhole.geodesics.metrics import Metric, uniform_metric
 from partwhole.mesh import Mesh
 
 _MOST_ROWS = 2000
@@ -76,7 +77,7 @@ def mask(
         rows=sample,
         from_boundary=measured.from_boundary,
         sound=sound,
-        metric_bound=metric_bound,
+        metric_bound=_in_space(part, metric_bound),
         device=device,
         no_sphere=no_sphere,
     )
@@ -104,13 +105,13 @@ def mask(
         "whole": None if whole is None else str(whole),
         "seconds": seconds,
         "drawn_vertex": drawn,
-        "what_holds": what_holds(method, sound),
+        "what_holds": what_holds(method, sound, trust.unproved),
         **_findings(trust),
         "notes": voice.notes,
         "files": files,
     }
     write_text(files["summary"], to_json(summary) + "\n")
-    _tell(voice, part, summary, sphere_checked=whole is not None)
+    _tell(voice, part, trust, summary, sphere_checked=whole is not None)
     voice.finish(summary)
 
 
@@ -137,6 +138,11 @@ def _vertex_number(text: str, mesh: Mesh) -> int | None:
     if not text.isdecimal() or int(text) >= mesh.n_vertices:
         raise ValueError(f"--vertex must be auto or a number from 0 to {mesh.n_vertices - 1}, got {text}")
     return int(text)
+
+
+def _in_space(part: Mesh, bound: float) -> float | Metric:
+    """The metric of space, in which distances are measured here, with a bound that may be more cautious than needed."""
+    return 1.0 if bound == 1 else replace(uniform_metric(part, 1.0), lower_bound=bound, name="space")
 
 
 def _why_no_sphere(whole: Mesh) -> str | None:
@@ -192,6 +198,7 @@ def _measure(
     from_boundary = None
     with voice.progress("distances") as progress:
         distances = _on_host(geodesic_distances(part, sources=sample, progress=progress, **knobs))
+    distances.setflags(write=False)  # so that no criterion takes a copy
     if sample is not None:
         with voice.progress("distances from the boundary") as progress:
             boundary = part.boundary_vertices
@@ -241,7 +248,7 @@ def _findings(trust: Trust) -> dict[str, Any]:
     }
 
 
-def _tell(voice: Voice, part: Mesh, summary: dict[str, Any], *, sphere_checked: bool) -> None:
+def _tell(voice: Voice, part: Mesh, trust: Trust, summary: dict[str, Any], *, sphere_checked: bool) -> None:
     n, taken = part.n_vertices, summary["rows"]
     pairs = "all pairs" if taken == n else f"{taken} vertices against all"
     seconds = summary["seconds"]
@@ -261,8 +268,8 @@ def _tell(voice: Voice, part: Mesh, summary: dict[str, Any], *, sphere_checked: 
     table = [(NAMES[kind], share(value), conditions[kind]) for kind, value in summary["guaranteed"].items()]
     voice.table(table, head=("criterion", "guaranteed", "condition"))
     if part.is_closed:
-        voice.say(f"{part.name} has no boundary: nothing is missing, every pair is guaranteed")
-    else:
+        voice.say(f"{part.name} has no boundary: nothing is missing, every pair at a finite distance is guaranteed")
+    if not part.is_closed or trust.unproved:
         voice.say(summary["what_holds"])
     for file in summary["files"].values():
         voice.say(f"wrote {file}")

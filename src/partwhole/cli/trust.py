@@ -16,6 +16,7 @@ from partwhole.criterion.loops import check_piece_of_sphere
 from partwhole.criterion.result import Criterion
 from partwhole.criterion.thresholds import boundary_criterion, same_loop_criterion, wormhole_criterion
 from partwhole.datasets.cutting import Cut
+from partwhole.geodesics.metrics import Metric
 from partwhole.mesh import Mesh
 from partwhole.viewer.camera import Axis
 
@@ -32,6 +33,11 @@ class Trust:
     not_applied: dict[str, str]
 
     @property
+    def unproved(self) -> str | None:
+        """The reason why nothing is proved, if the part or its distances give one."""
+        return next((criterion.unproved for criterion in self.criteria if criterion.unproved), None)
+
+    @property
     def by_kind(self) -> dict[str, Criterion]:
         return {criterion.kind: criterion for criterion in self.criteria}
 
@@ -43,7 +49,7 @@ def all_criteria(
     rows: Int[np.ndarray, "_"] | None = None,
     from_boundary: Float[np.ndarray, "b n"] | None = None,
     sound: bool = False,
-    metric_bound: float = 1.0,
+    metric_bound: float | Metric = 1.0,
     device: Literal["cpu", "cuda"] = "cpu",
     no_sphere: str | None = None,
 ) -> Trust:
@@ -54,13 +60,11 @@ def all_criteria(
             check_piece_of_sphere(mesh)
         except ValueError as error:
             reason = str(error)
-    common: dict[str, Any] = {"rows": rows, "from_boundary": from_boundary, "sound": sound, "device": device}
-    criteria = [
-        boundary_criterion(mesh, distances, **common),
-        wormhole_criterion(mesh, distances, metric_bound=metric_bound, **common),
-    ]
+    common: dict[str, Any] = {"rows": rows, "from_boundary": from_boundary, "metric_bound": metric_bound}
+    common |= {"sound": sound, "device": device}
+    criteria = [boundary_criterion(mesh, distances, **common), wormhole_criterion(mesh, distances, **common)]
     if reason is None:
-        criteria.append(same_loop_criterion(mesh, distances, metric_bound=metric_bound, **common))
+        criteria.append(same_loop_criterion(mesh, distances, **common))
     return Trust([c.on_host() for c in criteria], {} if reason is None else {"same-loop": reason})
 
 
@@ -110,21 +114,26 @@ def draw_trust(
         heat_figure(mesh, vertex, values, titles, label=f"soft mask with vertex {vertex}", camera=camera, path=soft)
 
 
-def what_holds(method: Method, sound: bool) -> str:
-    """Whether guaranteed pairs are proved consistent, with this kind of distances.
+def what_holds(method: Method, sound: bool, unproved: str | None = None) -> str:
+    """Whether guaranteed pairs are proved consistent, with this kind of distances, unless there is a reason why not.
 
-    >>> what_holds("dijkstra", False)
+    >>> what_holds("dijkstra", False).partition(", provided ")[0]
     'proved: a guaranteed pair has the same distance along edges on the whole'
     """
+    if method == "fast_marching":
+        remedy = "--method dijkstra, or --method exact --sound, gives a proof"
+        allowed = "boundary edges are allowed for, " if sound else ""
+        return (
+            f"not proved: {allowed}fast marching is approximate, and errs where its error passes the margin; {remedy}"
+        )
+    if unproved is not None:
+        return f"not proved: {unproved}"
+    provided = "provided that is a manifold and the part consists of some of its faces"
     if method == "dijkstra":
-        return "proved: a guaranteed pair has the same distance along edges on the whole"
-    if method == "exact" and sound:
-        return "proved: a guaranteed pair has the same geodesic distance on the whole"
-    if method == "exact":
-        return "not proved: a path may leave inside a boundary edge; --sound gives the proof, --method dijkstra too"
-    remedy = "--method dijkstra, or --method exact --sound, gives a proof"
-    allowed = "boundary edges are allowed for, " if sound else ""
-    return f"not proved: {allowed}fast marching is approximate, and errs where its error passes the margin; {remedy}"
+        return f"proved: a guaranteed pair has the same distance along edges on the whole, {provided}"
+    if sound:
+        return f"proved: a guaranteed pair has the same geodesic distance on the whole, {provided}"
+    return "not proved: a path may leave inside a boundary edge; --sound gives the proof, --method dijkstra too"
 
 
 def share(value: float) -> str:

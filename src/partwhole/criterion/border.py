@@ -16,7 +16,7 @@ from partwhole.mesh.surface import Mesh
 class Border:
     """The border of a part as a criterion sees it; b₁, b₂ run over `mesh.boundary_vertices`.
 
-    slack : h(b), half the longest boundary edge at b, or 0 if ways out are taken at boundary vertices only
+    slack : h(b), half the longest boundary edge at b and `rounding`, or 0 if ways out are taken at boundary vertices only
     straight : [c |b₁ − b₂| − h(b₁) − h(b₂)]₊, the bound of the wormhole criterion
     inside : [d(b₁, b₂) − h(b₁) − h(b₂)]₊, moving on the part
     labels : the loop of each vertex
@@ -28,17 +28,28 @@ class Border:
     labels: Int[np.ndarray, "b"]
 
     @classmethod
-    def of(cls, mesh: Mesh, between: Float[np.ndarray, "b b"], metric_bound: float | Metric, sound: bool) -> Border:
+    def of(
+        cls,
+        mesh: Mesh,
+        between: Float[np.ndarray, "b b"],
+        metric_bound: float | Metric,
+        sound: bool,
+        *,
+        rounding: float = 0.0,
+    ) -> Border:
+        """`between` are the distances among boundary vertices, `rounding` is the error that these may have by rounding."""
         c = bound_of(metric_bound)
         if not 0 <= c < np.inf:
             raise ValueError(f"metric_bound must be finite and at least 0, got {c}; 1 is the metric of space")
-        slack = half_longest_edges(mesh, metric_bound) if sound else np.zeros(len(mesh.boundary_vertices))
+        check_size(mesh, metric_bound)
+        slack = np.zeros(len(mesh.boundary_vertices))
+        if sound:
+            # what is left after h was taken off may be smaller than its rounding error, so that is taken off as well
+            slack += half_longest(mesh, lengths_in(mesh, metric_bound)) + rounding
         at_both_ends = np.add.outer(slack, slack)
-        points = mesh.vertices[mesh.boundary_vertices]
-        lines = np.sqrt(sum(np.subtract.outer(x, x) ** 2 for x in points.T))
         return cls(
             slack=slack,
-            straight=np.maximum(c * lines - at_both_ends, 0),
+            straight=np.maximum(c * straight_lines(mesh) - at_both_ends, 0),
             inside=np.maximum(between - at_both_ends, 0),
             labels=mesh.boundary_labels,
         )
@@ -61,19 +72,39 @@ def bound_of(metric_bound: float | Metric) -> float:
     return metric_bound.lower_bound if isinstance(metric_bound, Metric) else float(metric_bound)
 
 
-def half_longest_edges(mesh: Mesh, metric_bound: float | Metric) -> Float[np.ndarray, "b"]:
-    """h(b): half the longest boundary edge at each boundary vertex, in the metric that distances are measured with."""
+def check_size(mesh: Mesh, metric_bound: float | Metric) -> None:
+    if isinstance(metric_bound, Metric) and len(metric_bound.edge_lengths) != len(mesh.edges):
+        raise ValueError(
+            f"metric_bound has {len(metric_bound.edge_lengths)} edge lengths, {mesh.name} has {len(mesh.edges)} "
+            "edges; make the metric from this mesh"
+        )
+
+
+def lengths_in(mesh: Mesh, metric_bound: float | Metric) -> Float[np.ndarray, "e"]:
+    """Edge lengths in the metric that distances are measured with.
+
+    A lower bound says nothing about how long an edge is, and neither do distances, which may be shorter than the edge.
+    """
     if isinstance(metric_bound, Metric):
-        if len(metric_bound.edge_lengths) != len(mesh.edges):
-            raise ValueError(
-                f"metric_bound has {len(metric_bound.edge_lengths)} edge lengths, {mesh.name} has {len(mesh.edges)} "
-                "edges; make the metric from this mesh"
-            )
-        lengths = metric_bound.edge_lengths
-    else:
-        lengths = mesh.edge_lengths
+        return metric_bound.edge_lengths
+    if metric_bound != 1:
+        raise ValueError(
+            f"metric_bound is the number {metric_bound:g}, which does not say how long boundary edges are in the metric, "
+            "and sound=True must know; give the Metric that D was measured with"
+        )
+    return mesh.edge_lengths
+
+
+def half_longest(mesh: Mesh, lengths: Float[np.ndarray, "e"]) -> Float[np.ndarray, "b"]:
+    """h(b): half the longest boundary edge at each boundary vertex."""
     on_border = mesh.faces_per_edge == 1
     longest = np.zeros(len(mesh.boundary_vertices))
     ends = np.searchsorted(mesh.boundary_vertices, mesh.edges[on_border])
     np.maximum.at(longest, ends, lengths[on_border][:, None])
     return longest / 2
+
+
+def straight_lines(mesh: Mesh) -> Float[np.ndarray, "b b"]:
+    """|b₁ − b₂| in space."""
+    points = mesh.vertices[mesh.boundary_vertices]
+    return np.sqrt(sum(np.subtract.outer(x, x) ** 2 for x in points.T))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
+from partwhole.criterion.assumptions import why_not_proved
+from partwhole.criterion.border import Border, bound_of
 from partwhole.criterion.min_plus import Device, min_plus
-from partwhole.criterion.result import Criterion, Kind
+from partwhole.criterion.result import ROUNDING, Criterion, Kind
+from partwhole.geodesics.metrics import Metric
 from partwhole.mesh.surface import Mesh
 
 Array = Any
@@ -43,6 +46,14 @@ class GivenDistances:
     def of_rows(self, values: Array) -> Array:
         """The columns of an array over all vertices that belong to the chosen rows."""
         return values if self.rows is None else values[..., self.rows]
+
+    def border(self, mesh: Mesh, metric_bound: float | Metric, sound: bool) -> Border:
+        rounding = ROUNDING[self.distances.dtype.itemsize] * self.largest() if sound else 0.0
+        return Border.of(mesh, self.between_boundary(mesh), metric_bound, sound, rounding=rounding)
+
+    def largest(self) -> float:
+        """The longest distance from the boundary that is finite; 0 if there is none."""
+        return float(self.from_boundary.max(initial=0, where=np.isfinite(self.from_boundary)))
 
     def between_boundary(self, mesh: Mesh) -> Float[np.ndarray, "b b"]:
         """Distances among the boundary vertices."""
@@ -79,35 +90,29 @@ class GivenDistances:
     def min_plus(self, a: Float[np.ndarray, "m k"], b: Float[np.ndarray, "k n"]) -> Float[np.ndarray, "m n"]:
         return min_plus(a, b)
 
-    def criterion(
-        self, kind: Kind, mesh: Mesh, threshold: Array, *, sound: bool, rtol: float | None, metric_bound: float
-    ) -> Criterion:
-        return self._result(Criterion, kind, mesh, threshold, self.distances.dtype.itemsize, sound, rtol, metric_bound)
+    made: ClassVar[type[Criterion]] = Criterion
 
-    def _result(
-        self,
-        made: type[Criterion],
-        kind: Kind,
-        mesh: Mesh,
-        threshold: Array,
-        bytes_per_number: int,
-        sound: bool,
-        rtol: float | None,
-        metric_bound: float,
+    def criterion(
+        self, kind: Kind, mesh: Mesh, threshold: Array, *, sound: bool, rtol: float | None, metric_bound: float | Metric
     ) -> Criterion:
         if rtol is None:
-            rtol = 1e-5 if bytes_per_number == 4 else 1e-9
+            rtol = 1e-5 if self.distances.dtype.itemsize == 4 else 1e-9
         if not 0 <= rtol < np.inf:
             raise ValueError(f"rtol must be finite and at least 0, got {rtol}")
-        return made(
+        unproved = why_not_proved(
+            mesh, self.between_boundary(mesh), metric_bound, sound=sound, straight=kind != "boundary"
+        )
+        return self.made(
             kind=kind,
             distances=self.distances,
             threshold=threshold,
             rows=self.rows,
             sound=sound,
             rtol=rtol,
-            metric_bound=metric_bound,
+            metric_bound=bound_of(metric_bound),
+            in_space=not isinstance(metric_bound, Metric) and metric_bound == 1,
             closed=mesh.is_closed,
+            unproved=unproved,
         )
 
     @classmethod
@@ -138,11 +143,38 @@ class GivenDistances:
                 )
         if all_pairs and chosen is not None:
             distances = distances[chosen]
-        return cls(distances, boundary_rows, chosen)
+        return cls(cls.kept(distances, D), boundary_rows, chosen)
 
     @staticmethod
     def checked(name: str, given: ArrayLike) -> Array:
         return checked_distances(name, given)
+
+    @staticmethod
+    def kept(distances: Array, given: ArrayLike) -> Array:
+        """Distances that nobody else changes: what masks are made from when they are asked for."""
+        if isinstance(given, np.ndarray) and distances is not given and distances.base is None:
+            distances.setflags(write=False)  # chosen rows, which are a copy already
+        return unchanging(distances)
+
+
+def unchanging(array: Float[np.ndarray, "*_"]) -> Float[np.ndarray, "*_"]:
+    """The array if nobody can write to it or to what it is a view of, else a copy that nobody can write to.
+
+    >>> D = np.zeros((2, 2))
+    >>> unchanging(D) is D, unchanging(unchanging(D)) is D
+    (False, False)
+    >>> D.setflags(write=False)
+    >>> unchanging(D) is D
+    True
+    """
+    owner: Any = array
+    while isinstance(owner, np.ndarray):
+        if owner.flags.writeable:
+            array = array.copy()
+            array.setflags(write=False)
+            return array
+        owner = owner.base
+    return array
 
 
 def checked_distances(name: str, given: ArrayLike) -> Float[np.ndarray, "_ n"]:

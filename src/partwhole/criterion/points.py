@@ -30,7 +30,7 @@ def criterion_of_points(
     Parameters
     ----------
     kind : "boundary" or "wormhole"
-    D : (n, n) distances along the surface, float32 or float64, inf where there is no way
+    D : (n, n) distances along the surface, float32 or float64, inf where there is no way; kept, not copied
     boundary : the points on the boundary, B; empty for a surface that nothing is missing from
     points : places in the space that the surface lies in, of any dimension; "wormhole" needs them
     rtol : a pair is guaranteed if D ≤ K (1 + rtol)
@@ -68,6 +68,7 @@ def criterion_of_points(
         sound=False,
         rtol=rtol,
         closed=len(boundary) == 0,
+        assumes="every point that lost a neighbour is in the boundary",
     )
 
 

@@ -14,6 +14,10 @@ Kind = Literal["boundary", "wormhole", "same-loop"]
 
 _BLOCK_ENTRIES = 1 << 20
 
+# relative error of distances that are right to rounding, by bytes of a number: half a unit in the last place of float32, and
+# what is lost to sums along paths of a million edges in float64; doubled
+ROUNDING = {4: 2.0**-22, 8: 1e-10}
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Criterion:
@@ -21,6 +25,19 @@ class Criterion:
 
     Row k belongs to vertex `rows[k]`, or to vertex k if `rows` is None; columns are all vertices. Arrays are NumPy's, or
     torch tensors if the criterion was computed with device="cuda".
+
+    Attributes
+    ----------
+    kind : "boundary", "wormhole" or "same-loop"
+    distances, threshold : D and K
+    rows : the vertices that rows belong to, or None
+    sound : whether ways out inside boundary edges are allowed for
+    rtol : the tolerance of `mask`
+    metric_bound : c, the number that straight lines count with
+    in_space : whether distances are said to be those of the metric of space
+    closed : whether the part has no boundary
+    assumes : what the proof takes for granted of the whole
+    unproved : the reason why nothing is proved, or None
     """
 
     kind: Kind
@@ -30,7 +47,10 @@ class Criterion:
     sound: bool
     rtol: float
     metric_bound: float = 1.0
+    in_space: bool = True
     closed: bool = False
+    assumes: str = "the whole is a manifold and the part consists of some of its faces"
+    unproved: str | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.threshold, np.ndarray):
@@ -83,28 +103,40 @@ class Criterion:
         return self
 
     @property
+    def rounding(self) -> float:
+        """What rounding adds to `rtol`: in D, in K and in their comparison, if D is right to rounding itself."""
+        return 2 * ROUNDING[self.threshold.dtype.itemsize]
+
+    @property
     def statement(self) -> str:
-        """What is proved, and on which condition, in words."""
+        """What is proved, and on which conditions, in words; "not proved" first where the part itself forbids a proof."""
+        if self.unproved is not None:
+            return f"not proved: {self.unproved}"
         if self.closed:
-            return "the surface has no boundary: every pair is guaranteed"
-        if self.sound:
-            parts = [
-                "proved for exact distances: boundary edges are allowed for",
-                "approximate distances that can fall below the truth break it by their error",
-            ]
-        else:
-            parts = [
-                "proved for graph (Dijkstra) distances",
-                "with continuous geodesics a path may leave inside a boundary edge: use sound=True",
-            ]
-        if self.kind == "same-loop":
-            parts.append("provided the whole is a topological sphere")
-        if self.metric_bound != 1:
-            parts.append(
-                f"provided the metric's smallest eigenvalue over the whole is at least c² = {self.metric_bound**2:.6g}"
+            return (
+                "nothing is missing, the surface has no boundary: every pair at a finite distance is guaranteed, "
+                f"provided {self.assumes}"
             )
-        parts.append(f"a guaranteed pair is consistent to a relative tolerance of {self.rtol:g}")
+        kind = "exact and for graph" if self.sound else "graph (Dijkstra)"
+        parts = [f"proved for {kind} distances, provided {', and '.join(self._conditions)}"]
+        if self.sound:
+            parts.append("distances that are too short or too long break it by their error")
+        else:
+            parts.append("with continuous geodesics a path may leave inside a boundary edge: use sound=True")
+        tolerance = f"{self.rtol:g}, and {self.rounding:.1g} more for rounding"
+        parts.append(f"a guaranteed pair is consistent to a relative tolerance of {tolerance}")
         return "; ".join(parts)
+
+    @property
+    def _conditions(self) -> list[str]:
+        conditions = [self.assumes]
+        if self.kind == "same-loop":
+            conditions.append("the whole is a topological sphere")
+        if not self.in_space:
+            conditions.append("part and whole have the same metric")
+        if self.kind != "boundary" and self.metric_bound != 1:
+            conditions.append(f"its smallest eigenvalue over the whole is at least c² = {self.metric_bound**2:.6g}")
+        return conditions
 
     @property
     def _diagonal(self) -> tuple[Int[np.ndarray, "r"], Int[np.ndarray, "r"]]:

@@ -17,6 +17,7 @@ from partwhole.criterion.given import GivenDistances, checked_distances
 from partwhole.criterion.min_plus import Device
 from partwhole.criterion.result import Criterion, Kind
 from partwhole.criterion.thresholds import boundary_criterion, same_loop_criterion, wormhole_criterion
+from partwhole.geodesics.metrics import Metric
 from partwhole.mesh.surface import Mesh
 
 KINDS: tuple[Kind, ...] = ("boundary", "wormhole", "same-loop")
@@ -115,7 +116,7 @@ def consistency(
     tolerances: Sequence[float] = (1e-4, 1e-3, 1e-2),
     criteria: Sequence[Kind] = KINDS,
     sound: bool = False,
-    metric_bound: float = 1.0,
+    metric_bound: float | Metric = 1.0,
     rtol: float | None = None,
     device: Device = "cpu",
 ) -> Consistency:
@@ -193,14 +194,12 @@ def _criterion(
     D: Float[np.ndarray, "n n"],
     *,
     sound: bool,
-    metric_bound: float,
+    metric_bound: float | Metric,
     rtol: float | None,
     device: Device,
 ) -> Criterion:
-    if kind == "boundary":
-        return boundary_criterion(part, D, sound=sound, rtol=rtol, device=device)
-    chosen = wormhole_criterion if kind == "wormhole" else same_loop_criterion
-    return chosen(part, D, sound=sound, metric_bound=metric_bound, rtol=rtol, device=device)
+    makers = {"boundary": boundary_criterion, "wormhole": wormhole_criterion, "same-loop": same_loop_criterion}
+    return makers[kind](part, D, sound=sound, metric_bound=metric_bound, rtol=rtol, device=device)
 
 
 def _count(

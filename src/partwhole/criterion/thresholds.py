@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from partwhole.criterion.border import Border, bound_of
 from partwhole.criterion.given import given_distances
 from partwhole.criterion.loops import check_piece_of_sphere
 from partwhole.criterion.min_plus import Device
@@ -40,7 +39,7 @@ def boundary_criterion(
 ) -> Criterion:
     """K_ij = d(i, B) + d(j, B): the way to the boundary and back from it (C_T; Bronstein 2006, Rosman 2008).
 
-    The parameters are those of `wormhole_criterion`; of `metric_bound` only a metric's edge lengths matter, to `sound`.
+    The parameters are those of `wormhole_criterion`; `metric_bound` matters to `sound` alone, for the lengths of edges.
 
     Examples
     --------
@@ -51,9 +50,9 @@ def boundary_criterion(
     0.0
     """
     given = given_distances(mesh, D, rows, from_boundary, device)
-    border = Border.of(mesh, given.between_boundary(mesh), metric_bound, sound)
+    border = given.border(mesh, metric_bound, sound)
     K = given.by_the_boundary(given.to_boundary(border.slack))
-    return given.criterion("boundary", mesh, K, sound=sound, rtol=rtol, metric_bound=1.0)
+    return given.criterion("boundary", mesh, K, sound=sound, rtol=rtol, metric_bound=metric_bound)
 
 
 def wormhole_criterion(
@@ -78,22 +77,25 @@ def wormhole_criterion(
         is given and there are as many rows as vertices, row k of `D` belongs to `rows[k]`
     metric_bound : c, square root of the smallest eigenvalue that the surface metric has anywhere on the whole, relative
         to the metric of space; `D` is then measured with that metric too. A `Metric` made from `mesh` stands for its
-        `lower_bound`. 0 gives the boundary criterion
+        `lower_bound`. 0 gives the boundary criterion. With `sound` it is 1 for the metric of space, or the `Metric`:
+        a number does not say how long boundary edges are
     sound : False takes ways out at boundary vertices only, which is right for graph distances. True allows for
         continuous ways, which may leave inside a boundary edge (see Notes)
     device : "cuda" computes on a CUDA device; `D` may be a tensor there, and the arrays of the result are
-    rtol : a pair is guaranteed if D ≤ K (1 + rtol), and is then consistent to this relative tolerance. Without any,
-        rounding would decide the many pairs whose shortest way touches the boundary, where D = K.
-        Default 1e-9 in float64, 1e-5 in float32
+    rtol : a pair is guaranteed if D ≤ K (1 + rtol), and is then consistent to this relative tolerance, besides the
+        rounding of `D` (the result's `rounding`). Without any, rounding would decide the many pairs whose shortest way
+        touches the boundary, where D = K. Default 1e-9 in float64, 1e-5 in float32
 
     Notes
     -----
     Proof for sound=True. Let h(b) be half the longest boundary edge at b. A way leaves for the first time at a point x,
     at most h(b₁) from the nearer end b₁ of its edge, and comes back for the last time at y near b₂. Its length is at
     least d(i, x) + c|x − y| + d(y, j) ≥ [d(i, b₁) − h(b₁)]₊ + [c|b₁ − b₂| − h(b₁) − h(b₂)]₊ + [d(b₂, j) − h(b₂)]₊,
-    and these three terms take the place of those above. For a metric other than that of space, a boundary edge counts
-    as long as the larger of its length in space and the distance of its ends in `D`. The price falls with h: a boundary
-    with shorter edges loses fewer pairs.
+    and these three terms take the place of those above. In another metric h is half the length that the edge has there,
+    which only the `Metric` knows: the distance of its ends may be shorter, by a way across faces. The price falls with h:
+    a boundary with shorter edges loses fewer pairs.
+
+    `D` is copied, so that changing it afterwards changes no result; a read-only array is kept as it is.
 
     Examples
     --------
@@ -104,9 +106,9 @@ def wormhole_criterion(
     array([ True,  True,  True, False])
     """
     given = given_distances(mesh, D, rows, from_boundary, device)
-    border = Border.of(mesh, given.between_boundary(mesh), metric_bound, sound)
+    border = given.border(mesh, metric_bound, sound)
     K = given.across_what_is_missing(given.to_boundary(border.slack), border.straight)
-    return given.criterion("wormhole", mesh, K, sound=sound, rtol=rtol, metric_bound=bound_of(metric_bound))
+    return given.criterion("wormhole", mesh, K, sound=sound, rtol=rtol, metric_bound=metric_bound)
 
 
 def same_loop_criterion(
@@ -147,6 +149,6 @@ def same_loop_criterion(
         )
     check_piece_of_sphere(mesh)
     given = given_distances(mesh, D, rows, from_boundary, device)
-    border = Border.of(mesh, given.between_boundary(mesh), metric_bound, sound)
+    border = given.border(mesh, metric_bound, sound)
     K = given.across_what_is_missing(given.to_boundary(border.slack), border.chained(device))
-    return given.criterion("same-loop", mesh, K, sound=sound, rtol=rtol, metric_bound=bound_of(metric_bound))
+    return given.criterion("same-loop", mesh, K, sound=sound, rtol=rtol, metric_bound=metric_bound)

@@ -53,8 +53,9 @@ def geodesic_distances(
         - ``"dijkstra"``: along edges. Never below the true distance; about 5 % above it, on fine meshes too.
         - ``"fast_marching"``: fronts across triangles, point sources unfolded into each triangle's plane. About 0.25 %
           off on average; it can fall below the true distance.
-        - ``"exact"``: shortest ways across the faces, to rounding. Slow.
-    dtype : float32 or float64
+        - ``"exact"``: shortest ways across the faces, to rounding (to 1e-8 where faces have no area). Slow.
+    dtype : float32 or float64. Along edges and exact distances are summed in float64 and rounded once, so that in float32
+        they are right to half a unit in the last place however many edges a path has; fast marching works in `dtype`
     device : ``"cuda"`` computes on a CUDA device and returns a torch tensor there; all methods but ``"exact"``
     metric : a Riemannian metric on the surface (see `partwhole.geodesics.metrics`); default that of the embedding space
     progress : True for a progress bar, or a function called with (rows done, rows in all)
@@ -159,6 +160,11 @@ def stencil_for(mesh: Mesh, method: Method, lengths: Float[np.ndarray, "e"]) -> 
     return graph_stencil(mesh, lengths) if method == "dijkstra" else front_stencil(mesh, lengths)
 
 
+def working_dtype(method: Method, dtype: np.dtype) -> np.dtype:
+    """Sums along paths of thousands of edges lose digits in float32, and what is proved of them with it."""
+    return np.dtype(np.float64) if method == "dijkstra" else dtype
+
+
 def smallest_step(method: Method, dtype: np.dtype) -> float:
     """The factor by which a distance must shrink to count; sums along edges settle by themselves, to the last bit."""
     return 1.0 if method == "dijkstra" else 1 - TOLERANCE[dtype]
@@ -211,6 +217,7 @@ def _relaxed_bundles(
 ) -> Callable[[Int[np.ndarray, "k"]], Float[np.ndarray, "k n"]]:
     from partwhole.geodesics.cpu.relaxation import Steps, bundle_rows
 
+    dtype = working_dtype(method, dtype)
     stencil = stencil_for(mesh, method, lengths)
     steps = Steps(
         stencil.segment_start,
@@ -304,8 +311,10 @@ def _on_cuda(
 
     lengths, unit = _unit_lengths(lengths)
     order = np.concatenate(bundles_of(edge_graph(mesh), rows, 128))
-    distances = relaxed_rows(stencil_for(mesh, method, lengths), rows, order, dtype, smallest_step(method, dtype))
+    real = working_dtype(method, dtype)
+    distances = relaxed_rows(stencil_for(mesh, method, lengths), rows, order, real, smallest_step(method, real))
     distances *= unit
+    distances = distances.float() if dtype == np.float32 else distances
     if not all_pairs:
         return distances
     return (distances + distances.T) / 2 if method == "fast_marching" else distances.minimum(distances.T)

@@ -16,14 +16,18 @@ from numpy.typing import ArrayLike
 
 from partwhole.mesh import Mesh
 
+_FLAT = 1e-12  # a triangle has no area if it has less, squared, than so much of the square that two of its sides span
+
 
 @dataclass(frozen=True)
 class Metric:
     """Edge lengths under a metric, and `lower_bound` = √C_M, the number that a criterion takes as `metric_bound`.
 
     The bound is taken over the surface at hand; 0 where three lengths violate the triangle inequality. For a criterion on a
-    part it must hold on the missing region too, which nobody has seen, and the metric on the part must be the whole's there
-    (curvature next to a new border is not): that is the caller's to know. A uniform metric satisfies both.
+    part it must hold on the missing region too, which nobody has seen, and edges of the part must be as long as on the whole.
+    Both are the caller's to know. A uniform metric satisfies both. Curvature next to a new border is not that of the whole;
+    and an edge that `metric_on_faces` gives the mean of its two faces has one of them on the border of a part: make such
+    metrics from the whole, and take the lengths of the part's edges from there.
     `edge_bound` is the bound along edges alone, which is enough for graph distances and often larger.
     """
 
@@ -53,7 +57,11 @@ def metric_at_vertices(mesh: Mesh, values: ArrayLike, *, name: str = "per vertex
 
 
 def metric_on_faces(mesh: Mesh, values: ArrayLike, *, name: str = "per face") -> Metric:
-    """|uv| under M = the mean, over the faces at the edge, of √(eᵀ M_f e), for a scalar or a 3×3 matrix per face."""
+    """|uv| under M = the mean, over the faces at the edge, of √(eᵀ M_f e), for a scalar or a 3×3 matrix per face.
+
+    Made from a part, it does not know the lost faces at border edges, which are therefore not as long as on the whole,
+    unless both faces have the same value: a criterion with such a metric proves nothing about the whole.
+    """
     tensors = _checked(values, mesh.n_faces, "face")
     along = mesh.vertices[mesh.edges[:, 1]] - mesh.vertices[mesh.edges[:, 0]]
     edge = mesh.opposite_edges.reshape(-1)
@@ -128,19 +136,28 @@ def _smallest_stretch(mesh: Mesh, lengths: Float[np.ndarray, "e"]) -> float:
     """min over triangles and directions e of |e|² under the new lengths divided by |e|² in space.
 
     With u, v two sides of a triangle, both are quadratic forms in the coordinates (α, β) of e = αu + βv, and the minimum
-    is the smaller root λ of det(G_new − λ G) = 0. Triangles without area have no say.
+    is the smaller root λ of det(G_new − λ G) = 0: of λ² area − λ trace + area_new = 0, so area_new / trace for a triangle
+    that is flat in space. One that is flat under both has no say if it is only scaled, and 0 if it slides along itself.
     """
     # in units of the longest edges, so that fourth powers neither overflow nor vanish
     unit, unit_new = (float(sides.max()) or 1.0 for sides in (mesh.edge_lengths, lengths))
     in_space = np.square(mesh.edge_lengths[mesh.opposite_edges] / unit)
     new = np.square(lengths[mesh.opposite_edges] / unit_new)
     (a, b, c), (p, q, r) = (_gram(squares) for squares in (in_space, new))
-    area, area_new = a * c - b * b, p * r - q * q
-    proper = area > 1e-12 * np.maximum(a * c, np.finfo(float).tiny)
-    trace = (p * c + r * a - 2 * q * b)[proper]
-    # λ² area − λ trace + area_new = 0, by the form that does not cancel
-    root = np.sqrt(np.maximum(trace**2 - 4 * area[proper] * area_new[proper], 0))
-    return float((2 * area_new[proper] / (trace + root)).min(initial=np.inf)) * (unit_new / unit) ** 2
+    # rounded so that the bound is rather too low: in needles little is left of these differences
+    error = 8 * np.finfo(float).eps
+    area, area_new = np.maximum(a * c - b * b, 0), p * r - q * q - error * p * r
+    trace = p * c + r * a - 2 * q * b + error * (p * c + r * a)
+    flat = (area <= _FLAT * a * c) & (area_new <= _FLAT * p * r)
+    with np.errstate(divide="ignore", invalid="ignore"):  # sides, or whole triangles, without any length
+        # by the form that does not cancel
+        stretch = 2 * area_new / (trace + np.sqrt(np.maximum(trace**2 - 4 * area * area_new, 0)))
+        of_sides = new / in_space
+        only_scaled = np.nanmax(of_sides, axis=1, initial=0) <= np.nanmin(of_sides, axis=1, initial=np.inf) * (
+            1 + _FLAT
+        )
+    stretch[flat] = np.where(only_scaled[flat], np.inf, 0)
+    return float(np.nanmin(stretch, initial=np.inf)) * (unit_new / unit) ** 2
 
 
 def _gram(squares: Float[np.ndarray, "m 3"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

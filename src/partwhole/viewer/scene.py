@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from partwhole._ties import first_largest
+from partwhole.criterion.assumptions import no_part_of_manifold
 from partwhole.datasets.ground_truth import GroundTruth
 from partwhole.mesh import Mesh, decimate
 from partwhole.store.cache import Cache
@@ -70,6 +71,17 @@ class Shown:
     @property
     def is_simplified(self) -> bool:
         return self.mesh is not self.full
+
+    @cached_property
+    def unproved(self) -> str | None:
+        """Why nothing is proved of distances that are measured on what is drawn, whatever the method; None if it can be."""
+        if self.is_simplified:
+            drawn, all_of_them = f"{self.mesh.n_vertices:,}", f"{self.full.n_vertices:,}"
+            return (
+                f"distances are measured on a simplified surface, with {drawn} of {all_of_them} vertices and another "
+                "boundary; partwhole mask measures on all of them"
+            )
+        return no_part_of_manifold(self.full)
 
     @cached_property
     def camera(self) -> Camera:
@@ -171,13 +183,14 @@ class Scene:
         return any(s.full.n_vertices > MOST_SHOWN and not s.is_simplified for s in surfaces)
 
     def simplified(self, most: int = MOST_SHOWN, *, cache: Cache | None = None) -> Scene:
-        """With at most `most` vertices of each surface drawn; a note says so."""
+        """With at most `most` vertices of each surface drawn; a note says so, and that distances are no longer proved."""
         surfaces = [self.part] if self.whole is None else [self.part, self.whole]
         with ThreadPoolExecutor(2) as pool:
             part, *wholes = pool.map(lambda surface: surface.simplified(most, cache=cache), surfaces)
         notes = [
             f"{surface.full.name} has {surface.full.n_vertices} vertices; {surface.mesh.n_vertices} of them are drawn, "
-            "and distances are those of the surface they form."
+            "and distances are those of the surface they form"
+            + (f"; what is guaranteed there is not proved for {surface.full.name} itself." if surface is part else ".")
             for surface in (part, *wholes)
             if surface.is_simplified
         ]
@@ -271,6 +284,7 @@ def _described(surface: Shown, camera: Camera) -> dict[str, Any]:
         "shown": mesh.n_vertices,
         "centre": middle_of(mesh).tolist(),
         "area": surface.full.area,
+        "unproved": surface.unproved,
         "inwards": winds_inwards(mesh),
         "view": {"up": camera.up, "azimuth": float(camera.azimuth), "elevation": float(camera.elevation)},
     }

@@ -315,5 +315,5 @@ def _known(method: str) -> Method:
 
 def explorer_of(scene: Scene, *, method: Method, sound: bool) -> TrustExplorer:
     """The trust explorer of a scene; what its whole is says whether the same-loop criterion applies."""
-    whole = None if scene.whole is None else scene.whole.mesh
+    whole = None if scene.whole is None else scene.whole.full
     return TrustExplorer.of(scene.part.mesh, method=method, sound=sound, no_same_loop=why_no_sphere(whole))

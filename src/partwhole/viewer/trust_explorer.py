@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from partwhole.criterion.border import Border
+from partwhole.criterion.given import GivenDistances
 from partwhole.criterion.loops import check_piece_of_sphere
 from partwhole.criterion.min_plus import min_plus
 from partwhole.criterion.result import Kind
@@ -116,11 +117,11 @@ class TrustExplorer:
             from_boundary = np.asarray(measured)
         else:
             from_boundary = np.empty((0, mesh.n_vertices), np.float32)
-        border = Border.of(mesh, from_boundary[:, boundary].astype(np.float64), 1.0, sound)
-        shorter = np.maximum(from_boundary - border.slack[:, None].astype(np.float32), 0) if sound else from_boundary
+        given = GivenDistances(from_boundary, from_boundary, boundary)
+        border = given.border(mesh, 1.0, sound)
         reason = no_same_loop or no_piece_of_sphere(mesh)
         chained = None if reason else border.chained("cpu").astype(np.float32)
-        return cls(mesh, method, sound, from_boundary, shorter, border, chained, reason)
+        return cls(mesh, method, sound, from_boundary, given.to_boundary(border.slack), border, chained, reason)
 
     @cached_property
     def straight(self) -> Float[np.ndarray, "b b"]:

@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from partwhole.criterion.cuda.min_plus import min_plus_tensors
 from partwhole.criterion.given import GivenDistances
-from partwhole.criterion.result import Criterion, Kind
+from partwhole.criterion.result import Criterion
 from partwhole.mesh.surface import Mesh
 from partwhole.store.accelerator import cuda_modules
 
@@ -31,6 +31,16 @@ class DeviceDistances(GivenDistances):
         if tensor.numel() and not tensor.min() >= 0:
             raise ValueError(f"{name} contains {tensor.min()}; distances are at least 0, and inf where there is no way")
         return tensor
+
+    @staticmethod
+    def kept(distances: Any, given: Any) -> Any:
+        # what came from the host, and chosen rows, are copies already
+        return distances.clone() if distances is given else distances
+
+    def largest(self) -> float:
+        torch, _ = cuda_modules()
+        finite = torch.where(self.from_boundary.isfinite(), self.from_boundary, 0)
+        return float(finite.max()) if finite.numel() else 0.0
 
     def between_boundary(self, mesh: Mesh) -> Float[np.ndarray, "b b"]:
         return self.from_boundary[:, mesh.boundary_vertices].double().cpu().numpy()
@@ -52,12 +62,6 @@ class DeviceDistances(GivenDistances):
 
     def min_plus(self, a: Any, b: Any) -> Any:
         return min_plus_tensors(a, b)
-
-    def criterion(
-        self, kind: Kind, mesh: Mesh, threshold: Any, *, sound: bool, rtol: float | None, metric_bound: float
-    ) -> Criterion:
-        size = self.distances.element_size()
-        return self._result(DeviceCriterion, kind, mesh, threshold, size, sound, rtol, metric_bound)
 
 
 class DeviceCriterion(Criterion):
@@ -91,3 +95,6 @@ class DeviceCriterion(Criterion):
         known = {field.name: getattr(self, field.name) for field in fields(self)}
         arrays = {name: known[name].cpu().numpy() for name in ("distances", "threshold")}
         return Criterion(**{**known, **arrays})
+
+
+DeviceDistances.made = DeviceCriterion

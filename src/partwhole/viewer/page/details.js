@@ -7,11 +7,17 @@ import { RTOL, percent } from "./views.js";
 export const METHODS = { fast_marching: "by fast marching", dijkstra: "along edges", exact: "exact" };
 
 /** Whether guaranteed pairs are proved consistent, with distances of this kind; as `what_holds` of the command line. */
-function whatHolds({ method, isSound }) {
-  if (method === "dijkstra") return "Proved: a guaranteed pair has the same distance along edges on the whole.";
-  if (method === "exact" && isSound) return "Proved: a guaranteed pair has the same geodesic distance on the whole.";
+function whatHolds(scene, { method, isSound }) {
+  if (scene.part.meta.unproved) return `Not proved: ${scene.part.meta.unproved}.`;
+  const provided = "provided that is a manifold and the part consists of some of its faces.";
+  if (method === "dijkstra") return `Proved: a guaranteed pair has the same distance along edges on the whole, ${provided}`;
+  if (method === "exact" && isSound) return `Proved: a guaranteed pair has the same geodesic distance on the whole, ${provided}`;
   if (method === "exact") return "Not proved: a way may leave inside a boundary edge. Distances along edges give a proof, and so does --sound.";
   return "Not proved: fast marching is approximate, and errs where its error passes the margin. Distances along edges give a proof.";
+}
+
+function isProved(scene, engine) {
+  return whatHolds(scene, engine).startsWith("Proved");
 }
 
 function list(rows) {
@@ -49,7 +55,7 @@ export function trustDetails(scene, state, engine) {
   const row = state.found.trust;
   if (state.picked === null) return [element("p", "Click a vertex of the part to see which distances to it can be trusted.")];
   if (!row) return [element("p", "measuring…")];
-  const said = [element("p", whatHolds(engine))];
+  const said = [element("p", whatHolds(scene, engine))];
   if (row.noSameLoop) said.push(element("p", `C_L does not apply: ${row.noSameLoop}`));
   else said.push(element("p", scene.whole ? "C_L applies, since the whole is a sphere." : "C_L holds if the whole is a sphere."));
   if (state.other === null) {
@@ -74,10 +80,11 @@ export function trustDetails(scene, state, engine) {
   if (hole && state.found.pair.other === j) {
     const sum = hole.to_border + hole.across + hole.from_border;
     const shorter = sum * (1 + RTOL) < D;
+    const therefore = isProved(scene, engine) ? ", which is therefore right." : ": guaranteed, and not proved, as said above.";
     said.push(element("p",
       `A way through what is missing could leave at ${scene.part.number(hole.leaves)} and come back at ` +
       `${scene.part.number(hole.returns)}: at least ${length(hole.to_border)} + ${length(hole.across)} + ` +
-      `${length(hole.from_border)} = ${length(sum)}, ${shorter ? "less than the distance on the part, so nothing is proved." : "not less than the distance on the part, which is therefore right."}`));
+      `${length(hole.from_border)} = ${length(sum)}, ${shorter ? "less than the distance on the part, so nothing is proved." : `not less than the distance on the part${therefore}`}`));
   }
   return said;
 }
@@ -127,8 +134,9 @@ export function legendElements(said) {
   return made;
 }
 
-export function trustLegend(state) {
-  const made = [element("p", "Coloured: the distance to the chosen vertex is guaranteed to be that on the whole.")];
+export function trustLegend(scene, state, engine) {
+  const text = "Coloured: the distance to the chosen vertex is guaranteed to be that on the whole";
+  const made = [element("p", isProved(scene, engine) ? `${text}.` : `${text}, which is not proved.`)];
   made.push(key(NOT_GUARANTEED, "nothing is known"));
   if (state.other !== null) {
     made.push(key(OTHER, "the other vertex"), key(WAY, "shortest way to it on the part"));

@@ -48,7 +48,8 @@ export class LocalEngine {
     this.method = "dijkstra";
     this.methods = [this.method];
     this.isSound = false;
-    this.note = "This is a report: distances are measured in the browser, along edges, which is what the criteria are proved for.";
+    const proved = scene.part && !scene.part.meta.unproved;
+    this.note = `This is a report: distances are measured in the browser, along edges${proved ? ", which is what the criteria are proved for" : ""}.`;
   }
 
   async trust(vertex) {

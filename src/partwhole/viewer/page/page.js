@@ -224,7 +224,7 @@ export class Page {
     const coats = this.coats[state.view];
     this.panels.show(trust ? trustPanels(scene, state) : pairPanels(scene, coats, state));
     at("wiper").hidden = !coats.part?.before;
-    at("legend").replaceChildren(...(trust ? trustLegend(state) : legendElements(view.legend?.(scene, state.found))));
+    at("legend").replaceChildren(...(trust ? trustLegend(scene, state, this.engine) : legendElements(view.legend?.(scene, state.found))));
     at("details").replaceChildren(...(trust ? trustDetails(scene, state, this.engine) : matchDetails(scene, state)));
     this.draw();
   }
