@@ -60,10 +60,18 @@ def test_every_command_has_help_with_an_example(command: list[str], capsys: pyte
     assert "Example: partwhole " + " ".join(command) in out
 
 
-def test_without_arguments_there_is_help() -> None:
-    done = subprocess.run([sys.executable, "-m", "partwhole.cli.main"], capture_output=True, text=True)
-    assert "mask" in done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
+@pytest.mark.parametrize("words", [[], ["--debug"], ["dataset"], ["reproduce"]])
+def test_without_a_command_there_is_help(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 0
+    out, err = capsys.readouterr()
+    assert "Usage: partwhole" in out
+    assert "Commands" in out
+    assert err == ""
+
+
+def test_options_without_a_command_are_a_mistake(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dataset", "--frobnicate"]) == 2
+    assert "--frobnicate" in one_error(capsys)
 
 
 def test_help_needs_no_heavy_library() -> None:
@@ -193,6 +201,7 @@ def test_a_reader_that_leaves_gets_no_traceback() -> None:
         ("partwhole ma", ["mask", "match"]),
         ("partwhole evaluate --toge", ["--together"]),
         ("partwhole evaluate --set shrec16-", ["shrec16-cuts", "shrec16-holes"]),
+        ("partwhole models shrec16-", ["shrec16-cuts", "shrec16-holes"]),
     ],
 )
 def test_shells_complete_commands_options_and_choices(words: str, offered: list[str]) -> None:
@@ -249,3 +258,32 @@ def test_an_interruption_that_is_ignored_or_heeded_by_others_stays_so(capfd: pyt
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["match a b --model", "view --model", "evaluate -m", "train --start", "demo --model", "reproduce pfaust -m"],
+)
+def test_shells_complete_models_by_name_and_by_path(
+    option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from partwhole.matching.box import model_names
+
+    (tmp_path / "runs/one").mkdir(parents=True)
+    for file in ("runs/one/model.safetensors", "other.safetensors", "notes.txt"):
+        (tmp_path / file).touch()
+
+    def offered(begun: str) -> list[str]:
+        words = f"partwhole {option} {begun}"
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
+        monkeypatch.setenv("_PARTWHOLE_COMPLETE", "complete_bash")
+        with pytest.raises(SystemExit):
+            main([])
+        return capsys.readouterr().out.split()
+
+    monkeypatch.chdir(tmp_path)
+    assert offered("") == [*model_names(), "other.safetensors"]
+    assert offered("def") == ["default"]
+    assert offered("runs/") == offered("runs/o") == ["runs/one"]
+    assert offered("no/where/") == [], "then shells go on with files of their own accord"

@@ -14,7 +14,6 @@ from partwhole.cli.voice import Voice
 _NOTES_SAID = 10
 
 dataset = typer.Typer(
-    no_args_is_help=True,
     rich_markup_mode="markdown",
     help="Make sets of parts and wholes with known ground truth.",
     epilog="Example: partwhole dataset make --from scans --recipe pfaust-h --parts 3",

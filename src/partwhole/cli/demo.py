@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from partwhole.cli.demo_match import demo_match, sentences, why_not
+from partwhole.cli.models import offered_models
 from partwhole.cli.options import JsonOption, MethodOption, QuietOption, SeedOption
 from partwhole.cli.trust import (
     NAMES,
@@ -42,7 +43,9 @@ def demo(
     match: Annotated[
         bool, typer.Option("--match/--no-match", help="Match the part to the body in another pose.")
     ] = True,
-    model: Annotated[str, typer.Option("--model", "-m", metavar="NAME|PATH", help="That matches.")] = "default",
+    model: Annotated[
+        str, typer.Option("--model", "-m", metavar="NAME|PATH", autocompletion=offered_models, help="That matches.")
+    ] = "default",
     seed: SeedOption = 0,
     as_json: JsonOption = False,
     quiet: QuietOption = False,

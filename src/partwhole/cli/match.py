@@ -15,7 +15,7 @@ from partwhole.cli.learning import Device, DeviceOption, Stages, chosen_cache, r
 from partwhole.cli.match_folder import lines_of, summary_of, write_map, write_pictures, write_summary
 from partwhole.cli.match_list import Entry, match_list, read_list, said_of
 from partwhole.cli.memory import told_plainly
-from partwhole.cli.models import model_file, named_model
+from partwhole.cli.models import model_file, named_model, offered_models
 from partwhole.cli.options import JsonOption, OutputOption, QuietOption
 from partwhole.cli.voice import Voice, output_folder
 from partwhole.matching.answers import content_of, keep_answer, kept_answer, question
@@ -44,7 +44,13 @@ def match(
     ] = None,
     model: Annotated[
         str,
-        typer.Option("--model", "-m", metavar="NAME|PATH", help="A model in the box, weights, or the folder of a run."),
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="NAME|PATH",
+            autocompletion=offered_models,
+            help="A model in the box, weights, or the folder of a run.",
+        ),
     ] = "default",
     refine: Annotated[
         int, typer.Option(min=0, metavar="STEPS", help="Steps of refinement on the pair, such as 15; 0 for none.")

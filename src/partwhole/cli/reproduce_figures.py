@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 import typer
 
 from partwhole.cli.learning import CacheOption, DeviceOption, WorkersOption, chosen_cache, ready, stages
-from partwhole.cli.models import load_models, model_file
+from partwhole.cli.models import load_models, model_file, offered_models
 from partwhole.cli.options import JsonOption, QuietOption
 from partwhole.cli.pair_sources import SetName, pairs_from
 from partwhole.cli.reproduce_swiss_roll import swiss_roll
@@ -38,7 +38,13 @@ def figures(
     ] = None,
     models: Annotated[
         list[str] | None,
-        typer.Option("--model", "-m", metavar="NAME|PATH", help="Whose maps are drawn; may be repeated."),
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="NAME|PATH",
+            autocompletion=offered_models,
+            help="Whose maps are drawn; may be repeated.",
+        ),
     ] = None,
     only: Annotated[
         list[str] | None,

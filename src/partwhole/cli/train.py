@@ -23,7 +23,7 @@ from partwhole.cli.learning import (
     with_truth,
 )
 from partwhole.cli.memory import check_fits, told_plainly
-from partwhole.cli.models import model_file, named_model
+from partwhole.cli.models import model_file, named_model, offered_models
 from partwhole.cli.options import JsonOption, QuietOption
 from partwhole.cli.pair_sources import DataOption, SetName, SetOption, held_out, pairs_from, set_of
 from partwhole.cli.training_orders import Order
@@ -69,12 +69,18 @@ def train(
     start: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME|PATH", help="Begin with the weights of this model, whose size the network then has."
+            metavar="NAME|PATH",
+            autocompletion=offered_models,
+            help="Begin with the weights of this model, whose size the network then has.",
         ),
     ] = None,
     teacher: Annotated[
         str | None,
-        typer.Option(metavar="NAME|PATH", help="Learn from the maps of this model as well, as if they were true."),
+        typer.Option(
+            metavar="NAME|PATH",
+            autocompletion=offered_models,
+            help="Learn from the maps of this model as well, as if they were true.",
+        ),
     ] = None,
     vertices: Annotated[
         int | None,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from partwhole.cli.learning import chosen_cache
+from partwhole.cli.models import model_file, offered_models
 from partwhole.cli.options import JsonOption, MethodOption, QuietOption, SoundOption
 from partwhole.cli.voice import Voice
 from partwhole.store.cache import Cache
@@ -34,7 +35,14 @@ def view(
         typer.Option(metavar="FILE", help="Where the part's vertices truly lie: .vts or .npz; shows errors."),
     ] = None,
     model: Annotated[
-        str, typer.Option("--model", "-m", metavar="NAME|PATH", help="What to match with, where there is no map.")
+        str,
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="NAME|PATH",
+            autocompletion=offered_models,
+            help="What to match with, where there is no map.",
+        ),
     ] = "default",
     method: MethodOption = "fast_marching",
     sound: SoundOption = False,
@@ -77,8 +85,6 @@ def _weights(model: str) -> str | Path:
     """The file that is meant; `default` stays a name, since without it the page can still show what needs no map."""
     if model == "default":
         return model
-    from partwhole.cli.models import model_file
-
     return model_file(model)
 
 
