@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from partwhole.store.cache import Cache
 
 MAP, SUMMARY = "map.npz", "summary.json"
+WRITES = (
+    *(MAP, "map.csv", "map.vts", "part.ply", "whole.ply", "map.png", "confidence.png"),
+    *("summary.md", SUMMARY, "report.html"),
+)
 # a picture of more vertices than this shows no more
 _DRAWN = 30_000
 # pixels; larger ones take as long as the network

@@ -13,7 +13,9 @@ import typer
 from partwhole.cli.learning import CacheOption, DeviceOption, WorkersOption, chosen_cache, ready, stages
 from partwhole.cli.models import load_models, model_file, offered_models
 from partwhole.cli.options import JsonOption, QuietOption
-from partwhole.cli.pair_sources import SetName, pairs_from
+from partwhole.cli.overwriting import below, check_folder
+from partwhole.cli.pair_sources import SetName, files_of, pairs_from
+from partwhole.cli.reproduce_swiss_roll import WRITES as SWISS_ROLL
 from partwhole.cli.reproduce_swiss_roll import swiss_roll
 from partwhole.cli.trust import SYMBOLS, all_criteria, draw_trust, telling_vertex, true_distances
 from partwhole.cli.voice import Voice, output_folder, to_json, write_text
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
     from partwhole.datasets.pairs import Pair
     from partwhole.matching.matcher import Matcher
 
+WRITES = (
+    *("regions.png", "soft-masks.png", "shares.png", "maps-*.png", "curves-*.png", "summary.json"),
+    *below("swiss-roll", SWISS_ROLL),
+)
 What = Literal["regions", "shares", "swiss-roll", "maps"]
 _SETS: tuple[SetName, ...] = ("pfaust-m", "pfaust-h", "shrec16-cuts", "shrec16-holes")
 # so many parts for the shares of pairs, and so many pairs for a grid of maps
@@ -71,11 +77,11 @@ def figures(
     wanted = _wanted(only)
     if models and "maps" not in wanted:
         raise ValueError("--model is for maps, which --only leaves out")
-    for model in models or ():
-        model_file(model)
+    weights = [model_file(model) for model in models or ()]
     root = data or (Path(os.environ["PARTWHOLE_DATA"]) if os.environ.get("PARTWHOLE_DATA") else None)
     if root is not None and not root.is_dir():
         raise ValueError(f"--data {root} is no folder")
+    check_folder(output, WRITES, [*weights, *files_of(root)])
     folder = output_folder(output)
     files: dict[str, Path] = {}
     if {"regions", "shares"} & set(wanted):

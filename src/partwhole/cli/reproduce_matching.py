@@ -185,8 +185,7 @@ def _reproduce(
         if misplaced:
             raise ValueError(f"{misplaced[0]} is for training, and --model trains nothing; leave one of them out")
         tests = list(dict.fromkeys(test for tests in tested_on.values() for test in tests))
-        output_folder(output)  # a file of that name is better found out now
-        runs = given_runs(models, root, tests, voice, **machine)
+        runs = given_runs(models, root, tests, output, voice, **machine)
     else:
         series = preset_series(tested_on, presets, changes or (), iterations)
         runs, failed = trained_runs(series, parsed_seeds(seeds), root, output, voice, **machine)

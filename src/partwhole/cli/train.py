@@ -25,8 +25,9 @@ from partwhole.cli.learning import (
 from partwhole.cli.memory import check_fits, told_plainly
 from partwhole.cli.models import model_file, named_model, offered_models
 from partwhole.cli.options import JsonOption, QuietOption
-from partwhole.cli.pair_sources import DataOption, SetName, SetOption, held_out, pairs_from, set_of
-from partwhole.cli.training_orders import Order
+from partwhole.cli.overwriting import check_folder
+from partwhole.cli.pair_sources import DataOption, SetName, SetOption, files_of, held_out, pairs_from, set_of
+from partwhole.cli.training_orders import WRITES, Order
 from partwhole.cli.voice import Voice, output_folder
 from partwhole.datasets.coarser import with_fewer_vertices
 from partwhole.datasets.pairs import Pair, Pairs
@@ -215,6 +216,8 @@ def _ordered(
 
 def _run(order: Order, folder: Path, voice: Voice, *, resume: bool, workers: int | None, cache: bool) -> None:
     """Train as ordered, and say what came out or how to go on."""
+    weights = [None if file is None else Path(file) for file in (order.start, order.teacher)]
+    check_folder(folder, WRITES, [*weights, *files_of(order.data)], option="--resume" if resume else "--output")
     ready(order.device)
     from partwhole.matching.run_folder import MODEL, STATE
 

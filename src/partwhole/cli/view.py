@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from partwhole.cli.learning import chosen_cache
+from partwhole.cli.match_folder import MAP, SUMMARY
 from partwhole.cli.models import model_file, offered_models
 from partwhole.cli.options import JsonOption, MethodOption, QuietOption, SoundOption
+from partwhole.cli.overwriting import check_file
 from partwhole.cli.voice import Voice
+from partwhole.matching.box import box
 from partwhole.store.cache import Cache
 
 if TYPE_CHECKING:
@@ -66,6 +69,10 @@ def view(
 
     voice = Voice(as_json=as_json, quiet=quiet)
     weights = _weights(model)
+    if export is not None:
+        if export.suffix.lower() not in (".html", ".htm"):
+            raise ValueError(f"--export {export} would be a page; give a name that ends in .html")
+        check_file(export, [*_opened(paths or []), truth, Path(weights), box()], option="--export")
     scene = None
     if paths:
         with voice.warnings_as_notes():
@@ -86,6 +93,14 @@ def _weights(model: str) -> str | Path:
     if model == "default":
         return model
     return model_file(model)
+
+
+def _opened(paths: list[Path]) -> list[Path]:
+    """Meshes, or the files of a result that are read."""
+    of_result = (MAP, SUMMARY, "part.ply", "whole.ply")
+    return [path for path in paths if not path.is_dir()] + [
+        path / name for path in paths if path.is_dir() for name in of_result
+    ]
 
 
 def _exported(scene: Scene | None, path: Path, weights: str | Path, cache: Cache | None, voice: Voice) -> None:
