@@ -144,7 +144,7 @@ def evaluate(
     chosen = set_of(data, which, note=voice.note)
     pairs = pairs_from(data, chosen, split, note=voice.note)
     _note_axes(matchers, chosen, voice)
-    options: dict[str, Any] = {"device": device, "cache": chosen_cache(cache), "workers": workers}
+    options: dict[str, Any] = {"device": device, "cache": chosen_cache(cache, voice), "workers": workers}
     read_outs: list[ReadOut] = ["spectral", "features"] if read_out == "both" else [read_out]
     with told_plainly(), stages(voice) as report:
         found, held = _measured(

@@ -147,14 +147,14 @@ def match(
         "max_vertices": max_vertices,
         "pictures": pictures,
     }
-    work = _Work(choices, device, chosen_cache(cache), voice, page=report is not None)
+    work = _Work(choices, device, chosen_cache(cache, voice), voice, page=report is not None)
     if asked.many:
         ready(device)
         _many(list(asked.entries), output_folder(place), choices, work, voice)
         return
     summary = work(asked.entries[0], place)
     _tell(voice, summary)
-    voice.finish(summary)
+    voice.finish({**summary, "notes": voice.notes})
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ def trained_runs(
             test=_sources(test, voice, report, known=True),
             check=lambda pairs: check_fits(pairs, device=device, for_loss=True),
             device=device,
-            cache=chosen_cache(cache),
+            cache=chosen_cache(cache, voice),
             workers=workers,
             progress=progress,
         )
@@ -132,7 +132,7 @@ def given_runs(
         groups.setdefault(_all_but_seed(matcher), {})[label] = matcher
     runs = []
     with stages(voice) as report:
-        options: dict[str, Any] = {"device": device, "cache": chosen_cache(cache), "workers": workers}
+        options: dict[str, Any] = {"device": device, "cache": chosen_cache(cache, voice), "workers": workers}
         examiner = Examiner(_sources(test, voice, report, known=True), progress=report, **options)
         for group in groups.values():
             seeds = [matcher.config.seed for matcher in group.values()]

@@ -91,7 +91,7 @@ def figures(
         swiss_roll(seeds=1, noise=[0.0], output=place, quiet=True)
         files["swiss-roll"] = place / "grid-noise-0.png"
     if "maps" in wanted:
-        machine: dict[str, Any] = {"device": device, "cache": chosen_cache(cache), "workers": workers}
+        machine: dict[str, Any] = {"device": device, "cache": chosen_cache(cache, voice), "workers": workers}
         files |= _of_maps(models or [], root, pairs, folder, voice, machine)
     for file in files.values():
         voice.say(f"wrote {file}")

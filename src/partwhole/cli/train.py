@@ -233,7 +233,7 @@ def _run(order: Order, folder: Path, voice: Voice, *, resume: bool, workers: int
         voice.note("there is a GPU here, on which training is many times faster: --device cuda")
     before = Order.read(folder) if resume else order
     order.write(output_folder(folder))
-    options = {"device": order.device, "cache": chosen_cache(cache), "workers": workers}
+    options = {"device": order.device, "cache": chosen_cache(cache, voice), "workers": workers}
     try:
         with told_plainly(), stages(voice) as report:
             run = _trained(order, sources, folder, voice, report, resume=resume, options=options)

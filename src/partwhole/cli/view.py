@@ -82,9 +82,9 @@ def view(
     if export is not None:
         if method != "fast_marching" or sound:
             voice.note("--method and --sound are for the page that is served; a report measures along edges")
-        _exported(scene, export, weights, chosen_cache(cache), voice)
+        _exported(scene, export, weights, chosen_cache(cache, voice), voice)
     else:
-        session = Session(None, method=method, sound=sound, model=weights, cache=chosen_cache(cache))
+        session = Session(None, method=method, sound=sound, model=weights, cache=chosen_cache(cache, voice))
         _served(scene, session, voice, port=port, open_browser=open_browser)
 
 
