@@ -14,4 +14,4 @@ def escaped(text: str) -> str:
     line = "".join(character if character.isprintable() else " " for character in text)
     # a backslash before a letter is one, before a mark it would take away its meaning
     line = re.sub(r"\\(?=[^\w\s]|$)|[`*\[\]|]", r"\\\g<0>", line)
-    return line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"&(?=[#\w])", "&amp;", line).replace("<", "&lt;").replace(">", "&gt;")
