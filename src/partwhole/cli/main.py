@@ -46,7 +46,8 @@ app.command(epilog="Example: partwhole mask scan.ply --method dijkstra --output 
 app.command(epilog="Example: partwhole demo --output demo-out --vertices 2000 --seed 3")(demo)
 app.command(
     epilog="Example: partwhole match scan.ply template.off --output scan-match · "
-    "partwhole match scan.stl body.obj --units mm:m --up z --refine 15 · partwhole match --pairs list.csv --output all"
+    "partwhole match scan.stl body.obj --units mm:m --up z --refine 15 · partwhole match scans/ template.off · "
+    "partwhole match --pairs list.csv --output all"
 )(match)
 app.command(epilog="Example: partwhole embed points.csv --method whcie --output points-map")(embed)
 app.command(
