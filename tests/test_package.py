@@ -37,6 +37,25 @@ def test_public_names_are_there_and_explained() -> None:
         assert name.startswith("__") or value.__doc__, f"pw.{name} has no docstring"
 
 
+def test_importing_partwhole_imports_nothing_else() -> None:
+    code = "import sys; before = {*sys.modules}; import partwhole; print(sorted({*sys.modules} - before))"
+    assert run_python(code).strip() == "['partwhole', 'partwhole._version']"
+
+
+def test_every_public_name_is_listed_before_it_is_used() -> None:
+    assert run_python("import partwhole as pw; print(sorted({*pw.__all__} - {*dir(pw)}))").strip() == "[]"
+
+
+@pytest.mark.parametrize("folder", ["mesh", "matching", "evaluation", "spectral", "viewer", "embedding"])
+def test_folders_are_there_without_an_import_of_their_own(folder: str) -> None:
+    assert run_python(f"import partwhole as pw; print(pw.{folder}.__name__)").strip() == f"partwhole.{folder}"
+
+
+def test_a_name_that_is_not_there() -> None:
+    with pytest.raises(AttributeError, match="module 'partwhole' has no attribute 'magic'"):
+        _ = pw.magic
+
+
 def test_public_names_are_all_in_the_reference() -> None:
     pages = "".join(page.read_text() for page in (ROOT / "docs").glob("api*.md"))
     missing = [name for name in pw.__all__ if not name.startswith("__") and not re.search(rf"\b{name}\b", pages)]

@@ -1,24 +1,24 @@
 """Match a part of a surface to the whole it came from, and know which distances on the part can be trusted."""
 
-from typing import TYPE_CHECKING, Any
-
-from partwhole import datasets
 from partwhole._version import __version__
-from partwhole.criterion import Criterion, boundary_criterion, same_loop_criterion, wormhole_criterion
-from partwhole.geodesics import (
-    Metric,
-    geodesic_distances,
-    metric_at_vertices,
-    metric_on_faces,
-    scale_invariant_metric,
-    uniform_metric,
-)
-from partwhole.matching import TrainingConfig
-from partwhole.mesh import Mesh, decimate, farthest_points, read_mesh, refine_border, remesh, repair, write_mesh
+
+# what type checkers take for true; `typing` itself is not imported here, nor is anything else
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from partwhole import datasets
+    from partwhole.criterion import Criterion, boundary_criterion, same_loop_criterion, wormhole_criterion
     from partwhole.embedding import TCIE, WHCIE, WeightedMDS
-    from partwhole.matching import Matcher, WormholeLoss, evaluate, match, train
+    from partwhole.geodesics import (
+        Metric,
+        geodesic_distances,
+        metric_at_vertices,
+        metric_on_faces,
+        scale_invariant_metric,
+        uniform_metric,
+    )
+    from partwhole.matching import Matcher, TrainingConfig, WormholeLoss, evaluate, match, train
+    from partwhole.mesh import Mesh, decimate, farthest_points, read_mesh, refine_border, remesh, repair, write_mesh
 
 __all__ = [
     "TCIE",
@@ -52,15 +52,37 @@ __all__ = [
     "write_mesh",
 ]
 
+# where to look for a name, those that are quickly imported first; each is a name as well
+_FOLDERS = (
+    "mesh",
+    "geodesics",
+    "criterion",
+    "datasets",
+    "embedding",
+    "matching",
+    "evaluation",
+    "spectral",
+    "store",
+    "viewer",
+)
 
-def __getattr__(name: str) -> Any:
-    # names that need torch or scikit-learn, which are imported only when one of them is used
-    if name in ("Matcher", "WormholeLoss", "evaluate", "match", "train"):
-        from partwhole import matching
+if not TYPE_CHECKING:  # a type checker that saw it would believe in any name
 
-        return getattr(matching, name)
-    if name in ("TCIE", "WHCIE", "WeightedMDS"):
-        from partwhole import embedding
+    def __getattr__(name: str) -> object:
+        # names are imported when they are used: the program must be able to say that it was interrupted before NumPy is
+        # there, and torch and scikit-learn are for those who need them
+        from importlib import import_module
 
-        return getattr(embedding, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if name in _FOLDERS:
+            return import_module(f"{__name__}.{name}")
+        if name in __all__:
+            for folder in _FOLDERS:
+                home = import_module(f"{__name__}.{folder}")
+                if name in home.__all__:
+                    value = globals()[name] = getattr(home, name)
+                    return value
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_FOLDERS})

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from partwhole.cli.main import main
+from partwhole.cli.overwriting import written
 from partwhole.datasets import cut_balls, sphere
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import write_mesh
@@ -82,6 +83,16 @@ def runs(tmp_path_factory: pytest.TempPathFactory, own_set: Path, small_network:
         ]
         assert main([*map(str, words), *small_network, "--quiet"]) == 0
     return made
+
+
+@pytest.fixture(scope="session")
+def undeclared() -> Callable[..., list[Path]]:
+    """Gives the files in a folder that no pattern fits, of those that a command says it writes."""
+
+    def found(folder: Path, writes: Sequence[str]) -> list[Path]:
+        return sorted({path for path in folder.rglob("*") if path.is_file()} - set(written(folder, writes)))
+
+    return found
 
 
 @pytest.fixture

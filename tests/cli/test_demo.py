@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib.image as image
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+from partwhole.cli.demo import WRITES
 from partwhole.cli.main import main
 from partwhole.datasets import make_body, random_cuts
 from partwhole.geodesics import geodesic_distances
@@ -76,7 +78,7 @@ def weights(tmp_path: Path) -> Path:
 
 
 def test_the_part_is_matched_and_compared_with_the_truth(
-    tmp_path: Path, weights: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, weights: Path, capsys: pytest.CaptureFixture[str], undeclared: Callable[..., list[Path]]
 ) -> None:
     folder = tmp_path / "demo"
     assert main(["demo", "-o", str(folder), "--vertices", "500", "--plan", "hand", "--model", str(weights)]) == 0
@@ -94,6 +96,7 @@ def test_the_part_is_matched_and_compared_with_the_truth(
     D = geodesic_distances(body.rest) / body.rest.area**0.5
     assert found["error"] == pytest.approx(100 * D[vertex_map, truth].mean(), rel=1e-4)
     assert found["error"] > 1, "random weights know nothing"
+    assert undeclared(folder, WRITES) == []
     assert "(match/map.png)" in (folder / "summary.md").read_text()
     assert (folder / "match" / "map.png").stat().st_size > 1000
 

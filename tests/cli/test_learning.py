@@ -35,10 +35,22 @@ def test_a_device_that_is_not_there_is_named_as_an_option(monkeypatch: pytest.Mo
 
 def test_the_cache_is_that_of_the_user_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PARTWHOLE_CACHE", "somewhere")
-    found = chosen_cache(True)
+    voice = Voice(quiet=True)
+    found = chosen_cache(True, voice)
     assert found is not None
     assert found.folder.name == "somewhere"
-    assert chosen_cache(False) is None
+    assert chosen_cache(False, voice) is None
+    assert voice.notes == []
+
+
+def test_a_cache_without_a_place_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARTWHOLE_CACHE", "~/kept")
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)  # as where nobody knows the user
+    voice = Voice(quiet=True)
+    assert chosen_cache(True, voice) is None
+    assert voice.notes == [
+        "nothing is kept for other runs: the cache has no place, since you have no home folder here; set PARTWHOLE_CACHE"
+    ]
 
 
 def test_notes_of_pairs_are_said_once() -> None:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -59,10 +60,18 @@ def test_every_command_has_help_with_an_example(command: list[str], capsys: pyte
     assert "Example: partwhole " + " ".join(command) in out
 
 
-def test_without_arguments_there_is_help() -> None:
-    done = subprocess.run([sys.executable, "-m", "partwhole.cli.main"], capture_output=True, text=True)
-    assert "mask" in done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
+@pytest.mark.parametrize("words", [[], ["--debug"], ["dataset"], ["reproduce"]])
+def test_without_a_command_there_is_help(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 0
+    out, err = capsys.readouterr()
+    assert "Usage: partwhole" in out
+    assert "Commands" in out
+    assert err == ""
+
+
+def test_options_without_a_command_are_a_mistake(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dataset", "--frobnicate"]) == 2
+    assert "--frobnicate" in one_error(capsys)
 
 
 def test_help_needs_no_heavy_library() -> None:
@@ -192,6 +201,7 @@ def test_a_reader_that_leaves_gets_no_traceback() -> None:
         ("partwhole ma", ["mask", "match"]),
         ("partwhole evaluate --toge", ["--together"]),
         ("partwhole evaluate --set shrec16-", ["shrec16-cuts", "shrec16-holes"]),
+        ("partwhole models shrec16-", ["shrec16-cuts", "shrec16-holes"]),
     ],
 )
 def test_shells_complete_commands_options_and_choices(words: str, offered: list[str]) -> None:
@@ -201,17 +211,79 @@ def test_shells_complete_commands_options_and_choices(words: str, offered: list[
     assert done.stdout.split() == offered
 
 
-def test_an_interruption_while_all_is_being_imported(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+# Ctrl-C comes when a module is looked for, and where the test itself runs in the background it is not ignored
+INTERRUPTED_AT = """
+import _signal as signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            signal.raise_signal(signal.SIGINT)
+sys.meta_path.insert(0, Interrupt())
+sys.argv = ["partwhole", "cache"]
+from partwhole.__main__ import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("module", ["signal", "partwhole.cli.main", "numpy", "partwhole.cli.view"])
+def test_an_interruption_while_all_is_being_imported(module: str) -> None:
+    words = [sys.executable, "-S", "-c", INTERRUPTED_AT.format(module=module)]
+    paths = os.pathsep.join(entry for entry in sys.path if entry)
+    done = subprocess.run(words, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths})
+    assert (done.returncode, done.stderr, done.stdout) == (130, "error: interrupted\n", "")
+
+
+def test_an_interruption_while_all_is_being_closed() -> None:
+    code = INTERRUPTED_AT.format(module="").replace("sys.exit(main())", "") + (
+        "import atexit; atexit.register(signal.raise_signal, signal.SIGINT); sys.exit(main())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "error: interrupted\n")
+    assert "entries" in done.stdout, "what was said before is not lost"
+
+
+def test_an_interruption_that_is_ignored_or_heeded_by_others_stays_so(capfd: pytest.CaptureFixture[str]) -> None:
     from partwhole import __main__ as start
 
-    class Interrupted:
-        def find_spec(self, name: str, *_: object) -> None:
-            if name == "partwhole.cli.main":
-                raise KeyboardInterrupt
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        for handler in (signal.SIG_IGN, lambda *_: None):
+            signal.signal(signal.SIGINT, handler)
+            assert start._leave_at_once() is False
+            assert signal.getsignal(signal.SIGINT) is handler
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(start._leave_at_once).result() is False
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
 
-    monkeypatch.delitem(sys.modules, "partwhole.cli.main")
-    monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
-    assert start.main() == 130
-    assert capsys.readouterr().err == "error: interrupted\n"
+
+@pytest.mark.parametrize(
+    "option",
+    ["match a b --model", "view --model", "evaluate -m", "train --start", "demo --model", "reproduce pfaust -m"],
+)
+def test_shells_complete_models_by_name_and_by_path(
+    option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from partwhole.matching.box import model_names
+
+    (tmp_path / "runs/one").mkdir(parents=True)
+    for file in ("runs/one/model.safetensors", "other.safetensors", "notes.txt"):
+        (tmp_path / file).touch()
+
+    def offered(begun: str) -> list[str]:
+        words = f"partwhole {option} {begun}"
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
+        monkeypatch.setenv("_PARTWHOLE_COMPLETE", "complete_bash")
+        with pytest.raises(SystemExit):
+            main([])
+        return capsys.readouterr().out.split()
+
+    monkeypatch.chdir(tmp_path)
+    assert offered("") == [*model_names(), "other.safetensors"]
+    assert offered("def") == ["default"]
+    assert offered("runs/") == offered("runs/o") == ["runs/one"]
+    assert offered("no/where/") == [], "then shells go on with files of their own accord"

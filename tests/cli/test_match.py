@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
+import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +14,7 @@ import numpy as np
 import pytest
 
 from partwhole.cli.main import main
+from partwhole.cli.match_list import list_beside, pair_folders, read_list
 from partwhole.mesh import Mesh, read_mesh, write_mesh
 
 FILES = {"map.npz", "map.csv", "map.vts", "part.ply", "whole.ply", "summary.json", "summary.md"}
@@ -209,8 +213,6 @@ def test_a_list_goes_on_where_it_was(
 
 
 def test_lists_without_header_and_with_equal_names(own_set: Path, tmp_path: Path) -> None:
-    from partwhole.cli.match_list import read_list
-
     path = tmp_path / "plain.csv"
     path.write_text("a.ply, b.off\n\nsub/a.ply,b.off\nc.ply,b.off,third/../one\n")
     entries = read_list(path)
@@ -234,6 +236,192 @@ def test_lists_that_are_none(tmp_path: Path, one_error: Callable[..., str], text
 def test_a_list_that_is_no_text(tmp_path: Path, one_error: Callable[..., str]) -> None:
     (tmp_path / "list.csv").write_bytes(b"\xff\xfe\x00\x81")
     assert "is no text; give a CSV file" in one_error("match", "--pairs", tmp_path / "list.csv")
+
+
+@pytest.mark.parametrize("head", ["scan,template", "part,hole", "a,b,c", "Whole;Name"])
+def test_a_list_with_other_columns_is_told_which_it_should_have(
+    head: str, tmp_path: Path, one_error: Callable[..., str]
+) -> None:
+    (tmp_path / "list.csv").write_text(f"{head}\nx.ply,y.off\n")
+    told = one_error("match", "--pairs", tmp_path / "list.csv")
+    found = ", ".join(head.replace(";", ",").split(","))
+    assert f"has the columns {found}; it should have part and whole, and may have name" in told
+
+
+def test_lists_as_tables_of_other_programs(tmp_path: Path) -> None:
+    for text in ("Part;Whole\na.ply;b.off\n", "\ufeffwhole\tx\tpart\r\nb.off\t1\ta.ply\r\n", ";;\na.ply;b.off\n"):
+        (tmp_path / "list.csv").write_text(text, encoding="utf-8")
+        (entry,) = read_list(tmp_path / "list.csv")
+        assert (entry.part.name, entry.whole.name) == ("a.ply", "b.off")
+
+
+def test_names_are_folders_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "list.csv").write_text(
+        "a.ply,b.off,X\na.ply,b.off,x\na.ply,b.off,x-2\na.ply,b.off,x\na.ply,b.off,pairs.csv\n"
+    )
+    assert [entry.name for entry in read_list(tmp_path / "list.csv")] == ["X", "x-2", "x-2-2", "x-3", "pairs.csv-2"]
+
+
+def test_a_folder_is_no_list(tmp_path: Path, one_error: Callable[..., str]) -> None:
+    assert f"is a folder; give the list itself, such as {tmp_path / 'pairs.csv'}" in one_error(
+        "match", "--pairs", tmp_path
+    )
+
+
+# --- folders
+
+
+@pytest.fixture
+def made(own_set: Path, tmp_path: Path) -> Path:
+    """A set with two parts, as `partwhole dataset make` lays it out."""
+    for name, file in (("parts", "part0.ply"), ("parts", "part1.ply"), ("wholes", "ball.ply")):
+        (tmp_path / "set" / name).mkdir(parents=True, exist_ok=True)
+        shutil.copy(own_set / name / file, tmp_path / "set" / name / file)
+    (tmp_path / "set/pairs.csv").write_text("part,whole\npart1,ball\npart0,ball.ply\n")
+    return tmp_path / "set"
+
+
+def states(folder: Path) -> dict[str, str]:
+    with (folder / "pairs.csv").open() as file:
+        return {row["name"]: row["state"] for row in csv.DictReader(file)}
+
+
+def test_the_list_that_dataset_make_writes(made: Path, runs: list[Path], tmp_path: Path) -> None:
+    knobs = ("-m", runs[0], "--no-pictures", "--read-out", "features", "-q", "-o", tmp_path / "out")
+    assert run("match", "--pairs", made / "pairs.csv", *knobs) == 0
+    assert states(tmp_path / "out") == {"part1-ball": "done", "part0-ball": "done"}
+    # the same by its folders: the same pairs, by the list beside them
+    assert run("match", made / "parts", made / "wholes", *knobs) == 0
+    assert states(tmp_path / "out") == {"part1-ball": "finished before", "part0-ball": "finished before"}
+
+
+def test_a_set_that_was_made_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from partwhole.datasets import make_set, sphere, torus
+
+    make_set({"ball": sphere(300), "ring.2": torus(n_vertices=300)}, tmp_path, recipe="holes", parts=2)
+    pairs = [(entry.part.name, entry.whole.name) for entry in read_list(tmp_path / "pairs.csv")]
+    assert pairs == [(f"{name}_0{k}.ply", f"{name}.ply") for name in ("ball", "ring.2") for k in (0, 1)]
+    assert all(entry.part.is_file() and entry.whole.is_file() for entry in read_list(tmp_path / "pairs.csv"))
+
+
+def test_a_folder_of_scans_and_one_template(made: Path, runs: list[Path], tmp_path: Path) -> None:
+    (made / "parts/notes.txt").write_text("not a mesh")
+    (made / "parts/.part9.ply").write_text("hidden")
+    (made / "parts/deeper.ply").mkdir()
+    shutil.copy(made / "wholes/ball.ply", made / "parts/template.ply")
+    knobs = ("-m", runs[0], "--no-pictures", "--read-out", "features", "-q", "-o", tmp_path / "out")
+    assert run("match", made / "parts", made / "parts/template.ply", *knobs) == 0
+    assert states(tmp_path / "out") == {"part0-template": "done", "part1-template": "done"}
+
+
+def named(parts: Path, wholes: Path) -> list[tuple[str, str, str]]:
+    return [(entry.name, entry.part.name, entry.whole.name) for entry in pair_folders(parts, wholes)]
+
+
+def test_which_whole_is_meant(tmp_path: Path) -> None:
+    scans, wholes = tmp_path / "scans", tmp_path / "wholes"
+    for folder, names in ((scans, ("a.ply", "b.stl")), (wholes, ("a.off", "b.off", "c.off"))):
+        folder.mkdir()
+        for name in names:
+            (folder / name).touch()
+    alike = [("a", "a.ply", "a.off"), ("b", "b.stl", "b.off")]
+    assert named(scans, wholes) == alike
+    assert named(scans / "a.ply", wholes) == alike[:1]
+    (scans / "d.ply").touch()
+    with pytest.raises(
+        ValueError, match=r"which of the 3 meshes in .* is the whole of d\.ply\? name them alike, or give"
+    ):
+        named(scans, wholes)
+    (scans / "d.ply").unlink()
+    (wholes / "b.ply").touch()
+    with pytest.raises(ValueError, match=r"is the whole of b\.stl"):
+        named(scans, wholes)
+    for name in ("a.off", "b.off", "b.ply"):
+        (wholes / name).unlink()
+    assert named(scans, wholes) == [("a-c", "a.ply", "c.off"), ("b-c", "b.stl", "c.off")]
+
+
+def test_a_table_of_results_is_no_list_of_pairs(made: Path) -> None:
+    assert list_beside(made / "parts", made / "wholes") == made / "pairs.csv"
+    assert list_beside(made / "parts", made / "wholes/ball.ply") is None
+    for head in ("name,part,whole,state", "scan,template"):
+        (made / "pairs.csv").write_text(f"{head}\na,part0,ball,done\n")
+        assert list_beside(made / "parts", made / "wholes") is None
+
+
+def test_folders_that_hold_nothing(tmp_path: Path, own_set: Path, one_error: Callable[..., str]) -> None:
+    (tmp_path / "empty").mkdir()
+    whole = own_set / "wholes/ball.ply"
+    assert "empty has no meshes; it should hold .off, " in one_error("match", tmp_path / "empty", whole)
+    assert "empty has no meshes" in one_error("match", own_set / "parts", tmp_path / "empty")
+    assert "gone.off is neither a file nor a folder" in one_error("match", own_set / "parts", tmp_path / "gone.off")
+    assert "holds no mesh but the whole" in one_error("match", own_set / "wholes", whole)
+    assert list(tmp_path.iterdir()) == [tmp_path / "empty"]
+
+
+# --- a cache that is of no use
+
+
+def below_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("PARTWHOLE_CACHE", str(tmp_path / "file/cache"))
+    return "Not a directory"
+
+
+def full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    def no_space(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("partwhole.store.cache._write_entry", no_space)
+    return "No space left on device"
+
+
+@pytest.mark.parametrize("trouble", [below_a_file, full_disk])
+def test_a_cache_that_can_not_be_written_stops_nothing(
+    trouble: Callable[..., str],
+    own_set: Path,
+    runs: list[Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    reason = trouble(tmp_path, monkeypatch)
+    words = ("match", own_set / "parts/part0.ply", own_set / "wholes/ball.ply", "-m", runs[0], "-o", tmp_path / "out")
+    assert run(*words) == 0
+    _, err = capsys.readouterr()
+    assert err.count("note: nothing is kept for other runs") == 1
+    assert f"can't be written ({reason})" in err
+    assert {file.name for file in (tmp_path / "out").iterdir()} == FILES | {"map.png", "confidence.png"}
+    assert run(*words, "--no-pictures", "--json") == 0
+    notes = json.loads(capsys.readouterr().out)["notes"]
+    assert sum("nothing is kept" in note for note in notes) == 1
+    assert main([*map(str, ("evaluate", "-m", runs[0], "--data", own_set, "--json"))]) == 0
+    notes = json.loads(capsys.readouterr().out)["notes"]
+    assert sum("nothing is kept" in note for note in notes) == 1
+
+
+# --- names of files are anything
+
+
+def test_names_that_are_markup_or_no_text(own_set: Path, runs: list[Path], tmp_path: Path) -> None:
+    name = "<img src=x onerror=alert(1)>|[a](b)\n\udcff.ply"
+    try:
+        shutil.copy(own_set / "parts/part0.ply", tmp_path / name)
+    except (OSError, UnicodeError):
+        pytest.skip("this file system has no such names")
+    knobs = ("-m", runs[0], "--read-out", "features", "--no-pictures", "--no-cache", "-o", tmp_path / "out")
+    assert run("match", tmp_path / name, own_set / "wholes/ball.ply", *knobs) == 0
+    summary = json.loads((tmp_path / "out/summary.json").read_text())
+    assert summary["part"] == str(tmp_path / name)
+    assert summary["confidence"].keys() == {"mean", "quantile_20"}
+    text = (tmp_path / "out/summary.md").read_text()
+    assert "<img" not in text
+    assert text.splitlines()[0].startswith(f"# {tmp_path}/&lt;img src=x onerror=alert(1)&gt;\\|\\[a\\](b)  ")
+    assert "](b)" not in text.replace("\\](b)", "")
+    listed = tmp_path / "scans"
+    listed.mkdir()
+    os.replace(tmp_path / name, listed / name)
+    assert run("match", listed, own_set / "wholes/ball.ply", *knobs) == 0
 
 
 # --- what is wrong is one line

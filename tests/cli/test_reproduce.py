@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from partwhole.cli import study_runs
+from partwhole.cli.consistent_pairs import WRITES
 from partwhole.cli.main import main
 from partwhole.datasets.cutting import cut_balls
 from partwhole.datasets.primitives import sphere
@@ -38,7 +40,9 @@ def run_json(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict:
     return json.loads(capsys.readouterr().out)
 
 
-def test_the_table_stands_beside_the_papers(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_stands_beside_the_papers(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], undeclared: Callable[..., list[Path]]
+) -> None:
     out = tmp_path / "out"
     assert (
         main(
@@ -60,6 +64,7 @@ def test_the_table_stands_beside_the_papers(root: Path, tmp_path: Path, capsys: 
     )
     text, err = capsys.readouterr()
     assert err == ""
+    assert undeclared(out, WRITES) == []
     for number in ("78 ± 16", "48 ± 18", "82 ± 14", "53 ± 16", "30 ± 18", "65 ± 18"):
         assert number in text
     assert "4 shapes of PFAUST-M, 4 shapes of PFAUST-H" in text

@@ -12,6 +12,7 @@ import pytest
 
 from partwhole.cli import reproduce_figures
 from partwhole.cli.main import main
+from partwhole.cli.reproduce_figures import WRITES
 from partwhole.datasets import Pairs, make_body, random_cuts
 from partwhole.datasets.pairs import Pair
 
@@ -41,7 +42,11 @@ def test_figures_of_distances(small_bodies: None, tmp_path: Path, capsys: pytest
 
 
 def test_figures_of_maps(
-    small_bodies: None, runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    small_bodies: None,
+    runs: list[Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    undeclared: Callable[..., list[Path]],
 ) -> None:
     folder = tmp_path / "figures"
     models = ["--model", str(runs[0]), "--model", str(runs[1])]
@@ -49,6 +54,7 @@ def test_figures_of_maps(
     assert main(words) == 0
     files = json.loads(capsys.readouterr().out)["figures"]
     assert sorted(files) == ["curves, bodies", "maps, bodies"]
+    assert undeclared(folder, WRITES) == []
     one = image.imread(files["maps, bodies"]).shape
     # a column less with one model, a row less with fewer pairs
     assert main([*words[:4], *models[:2], "--pairs", "2", "--no-cache", "-o", str(tmp_path / "few"), "--json"]) == 0

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from partwhole.cli.main import main
+from partwhole.cli.matching_runs import WRITES
 from partwhole.cli.reproduce_matching import described, parsed_seeds, preset_series
 from partwhole.datasets import Cut, cut_balls, cut_plane, sphere
 from partwhole.matching import PRESETS, study
@@ -123,7 +124,11 @@ def cells(text: str, label: str) -> list[list[str]]:
 
 
 def test_pfaust_from_end_to_end(
-    words: Callable[..., list[str]], tmp_path: Path, trainings: list[str], capsys: pytest.CaptureFixture[str]
+    words: Callable[..., list[str]],
+    tmp_path: Path,
+    trainings: list[str],
+    capsys: pytest.CaptureFixture[str],
+    undeclared: Callable[..., list[Path]],
 ) -> None:
     out = tmp_path / "out"
     command = words("pfaust", "--presets", "pfaust-h", "--set", "H", "--seeds", "0,1", "-o", out)
@@ -131,6 +136,7 @@ def test_pfaust_from_end_to_end(
     text, err = capsys.readouterr()
     assert err == ""
     assert trainings == ["pfaust-h/seed-0", "pfaust-h/seed-1"]
+    assert undeclared(out, WRITES) == []
 
     # every evaluation: a line an iteration, two columns a seed
     assert "pfaust-h: every evaluation on PFAUST-H test; errors × 100, spectral" in text

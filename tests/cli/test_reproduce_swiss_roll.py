@@ -12,7 +12,7 @@ import pytest
 
 from partwhole.cli import swiss_roll_runs
 from partwhole.cli.main import main
-from partwhole.cli.reproduce_swiss_roll import HEAD
+from partwhole.cli.reproduce_swiss_roll import HEAD, WRITES
 from partwhole.embedding.sample import Method, Sample
 
 SMALL = ["reproduce", "swiss-roll", "--quick", "--samples", "500", "--method", "pca", "--method", "whcie"]
@@ -25,7 +25,9 @@ def run_json(capsys: pytest.CaptureFixture[str], *words: object) -> dict:
     return json.loads(out)
 
 
-def test_it_prints_a_table_and_draws_a_grid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_prints_a_table_and_draws_a_grid(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], undeclared: Callable[..., list[Path]]
+) -> None:
     assert main([*SMALL, "--seeds", "2", "--shape", "whole", "--shape", "hole", "--output", str(tmp_path)]) == 0
     out, err = capsys.readouterr()
     assert err == ""
@@ -33,6 +35,7 @@ def test_it_prints_a_table_and_draws_a_grid(tmp_path: Path, capsys: pytest.Captu
     assert "Swiss roll, with a hole, noise 0; 500 samples, 2 seeds" in out
     assert out.count("2/2") == 4
     assert all(word in out for word in HEAD)
+    assert undeclared(tmp_path, WRITES) == []
     files = sorted(path.name for path in tmp_path.iterdir())
     assert files == ["grid-noise-0.png", "maps", "results.jsonl", "summary.json", "table.md"]
     assert image.imread(tmp_path / "grid-noise-0.png").std() > 0.05

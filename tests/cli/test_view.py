@@ -32,6 +32,20 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.parametrize("name", ["x.txt", "page", "scan.ply", "html"])
+def test_a_page_is_called_one(name: str, result: Path, tmp_path: Path, one_error: Callable[..., str]) -> None:
+    told = one_error("view", result, "--export", tmp_path / name)
+    assert told == f"--export {tmp_path / name} would be a page; give a name that ends in .html"
+    assert not (tmp_path / name).exists()
+
+
+def test_a_page_in_the_folder_of_its_result(result: Path, one_error: Callable[..., str]) -> None:
+    for _ in range(2):
+        assert main(["view", str(result), "--export", str(result / "Page.HTM"), "--quiet"]) == 0
+    (result / "linked.html").symlink_to(result / "map.npz")
+    assert "linked.html would overwrite" in one_error("view", result, "--export", result / "linked.html")
+
+
 def test_a_report_is_written(result: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "report.html"
     assert main(["view", str(result), "--truth", str(result / "truth.npz"), "--export", str(path)]) == 0

@@ -148,6 +148,29 @@ def test_eigenpairs_are_kept_in_the_cache(pairs, config, tmp_path: Path) -> None
     assert len(list(tmp_path.rglob("*.npz"))) == 6
 
 
+def test_a_cache_that_can_not_be_written_is_said_once(pairs, config, stock, tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "file").touch()
+    said: list[str] = []
+    made = prepared(pairs, config, for_loss=False, cache=Cache(tmp_path / "file/kept", tell=said.append), workers=2)
+    assert [text.startswith("nothing is kept for other runs") for text in said] == [True]
+
+    def refused(*_: Any, **__: Any) -> None:
+        raise FileNotFoundError("No usable temporary directory found")
+
+    monkeypatch.setattr("tempfile.TemporaryDirectory", refused)
+    alone = prepared(pairs, config, for_loss=False)
+    for one, other, usual in zip(made.parts, alone.parts, stock.parts, strict=True):
+        np.testing.assert_allclose(one.values, usual.values, atol=1e-4)
+        np.testing.assert_allclose(other.values, usual.values, atol=1e-4)
+
+
+def test_a_cache_that_holds_everything_need_not_be_written(pairs, config, tmp_path: Path, monkeypatch) -> None:
+    prepared(pairs, config, for_loss=False, cache=Cache(tmp_path))
+    monkeypatch.setattr(Cache, "can_be_written", None)
+    monkeypatch.setattr(Cache, "put", None)
+    prepared(pairs, config, for_loss=False, cache=Cache(tmp_path))
+
+
 def test_several_processes_give_the_same(pairs, config, stock) -> None:
     made = prepared(pairs, config, workers=2)
     for one, two in zip((*made.parts, *made.wholes), (*stock.parts, *stock.wholes), strict=True):

@@ -82,3 +82,21 @@ def test_no_process_outlives_an_interruption(tmp_path: Path, monkeypatch: pytest
         fill_cache(MESHES, 5, Cache(tmp_path), workers=2, progress=stop)
     assert len(started) == 2
     assert all(process.poll() is not None for process in started)
+
+
+def test_without_a_place_for_files_one_process_does_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise FileNotFoundError("No usable temporary directory found")
+
+    monkeypatch.setattr("tempfile.TemporaryDirectory", refused)
+    monkeypatch.setattr(filling, "_start", None)
+    told: list[tuple[int, int]] = []
+    fill_cache(MESHES, 12, Cache(tmp_path), workers=2, progress=lambda *done: told.append(done))
+    assert told == [(number, 6) for number in range(7)]
+
+
+def test_a_cache_that_is_closed_to_us_holds_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    said: list[str] = []
+    fill_cache(MESHES[:2], 12, Cache(tmp_path / "file/kept", tell=said.append))
+    assert len(said) == 1

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -385,11 +387,81 @@ def test_a_folder_that_is_cleared_meanwhile_is_made_again(tmp_path: Path, monkey
     assert same(cache.get(KEY))
 
 
-def test_a_folder_that_can_not_be_made_is_an_error(tmp_path: Path) -> None:
-    cache = Cache(tmp_path)
-    cache.path(KEY).parent.touch()
-    with pytest.raises(FileExistsError):
+def no_space(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def below_a_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder.touch()
+    return folder / "kept"
+
+
+def a_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder.touch()
+    return folder
+
+
+def a_full_disk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("partwhole.store.cache.atomic_write", no_space)
+    return folder
+
+
+def no_folder_to_be_made(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(Path, "mkdir", no_space)
+    return folder
+
+
+def a_file_in_the_way(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder.mkdir()
+    Cache(folder).path(KEY).parent.touch()
+    return folder
+
+
+def a_folder_in_the_way(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    Cache(folder).path(KEY).mkdir(parents=True)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "trouble", [below_a_file, a_file, a_full_disk, no_folder_to_be_made, a_file_in_the_way, a_folder_in_the_way]
+)
+def test_a_cache_that_can_not_be_written_says_so_once_and_keeps_nothing(
+    trouble: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = trouble(tmp_path / "cache", monkeypatch)
+    said: list[str] = []
+    cache = Cache(folder, tell=said.append)
+    for _ in range(2):
+        assert cache.get(KEY) is None
         cache.put(KEY, ARRAYS)
+    assert cache.get(KEY) is None
+    assert len(said) == 1
+    assert said[0].startswith(f"nothing is kept for other runs: the cache {folder} can't be written (")
+    assert not cache.can_be_written()
+    with pytest.warns(UserWarning, match="nothing is kept for other runs"):
+        Cache(folder).put(KEY, ARRAYS)
+
+
+def test_whether_a_cache_can_be_written_is_found_by_writing(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "kept")
+    assert cache.can_be_written()
+    assert list(tmp_path.rglob("*")) == [tmp_path / "kept"]
+    (tmp_path / "file").touch()
+    said: list[str] = []
+    assert not Cache(tmp_path / "file" / "kept", tell=said.append).can_be_written()
+    assert len(said) == 1
+
+
+def test_without_a_home_there_is_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("PARTWHOLE_CACHE", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(Path, "home", nobody)
+    with pytest.raises(OSError, match="you have no home folder here; set PARTWHOLE_CACHE"):
+        Cache.default()
 
 
 def test_processes_share_a_limit(tmp_path: Path) -> None:
@@ -441,7 +513,7 @@ def test_a_limit_is_above_nothing(limit: int, tmp_path: Path) -> None:
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ValueError, match="is a file; a cache needs a folder"):
-        Cache(tmp_path / "file")
+        Cache(tmp_path / "file").entries()
 
 
 def test_keys_of_other_things(tmp_path: Path) -> None:

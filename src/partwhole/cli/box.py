@@ -10,8 +10,17 @@ from partwhole.cli.options import JsonOption
 from partwhole.cli.voice import Voice
 
 
+def _offered(incomplete: str) -> list[str]:
+    from partwhole.matching.box import model_names
+
+    return [name for name in model_names() if name.startswith(incomplete)]
+
+
 def models(
-    name: Annotated[str | None, typer.Argument(help="Show the card of this one.", show_default=False)] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(help="Show the card of this one.", show_default=False, autocompletion=_offered),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the models in the box, or show the card of one: its data and their terms, protocol, measured errors.

@@ -9,11 +9,14 @@ from typing import Annotated, Any, Literal
 import typer
 
 from partwhole.cli.options import JsonOption, Method, MethodOption, QuietOption, SoundOption
+from partwhole.cli.overwriting import check_folder
+from partwhole.cli.pair_sources import files_of
 from partwhole.cli.study_runs import Job, StoredStudies, run_jobs
 from partwhole.cli.trust import what_holds
 from partwhole.cli.voice import Voice, output_folder, to_json, write_text
 from partwhole.criterion.study import Summary, summarise
 
+WRITES = ("table.md", "summary.json", "results.jsonl")
 # Table 1 of the paper: consistent pairs of all, and of these guaranteed by C_T and by C_W; mean and standard deviation
 PAPER = {"M": ((78, 16), (48, 18), (82, 14)), "H": ((53, 16), (30, 18), (65, 18))}
 HEAD = ("set", "tolerance", "consistent", "by C_T", "by C_W", "by C_L", "false")
@@ -55,6 +58,7 @@ def consistent_pairs(
     if not all(0 <= t < 1 for t in tolerances):
         raise ValueError(f"--tolerance must lie between 0 and 1, got {', '.join(map(str, tolerances))}")
     root = _data_folder(data)
+    check_folder(output, WRITES, files_of(root))
     levels: list[Literal["M", "H"]] = ["M", "H"] if which == "both" else [which]
     jobs = {level: _jobs(root, level, shapes, method, sound, tolerances) for level in levels}
     folder = output_folder(output)

@@ -9,12 +9,14 @@ from typing import Annotated, Any, Literal
 import typer
 
 from partwhole.cli.options import JsonOption, OutputOption, QuietOption, SeedOption
+from partwhole.cli.overwriting import check_folder
 from partwhole.cli.voice import Voice
+from partwhole.datasets.folder import mesh_files
 
+WRITES = ("wholes/*", "parts/*", "maps/*", "pairs.csv", "set.json", "README.md")
 _NOTES_SAID = 10
 
 dataset = typer.Typer(
-    no_args_is_help=True,
     rich_markup_mode="markdown",
     help="Make sets of parts and wholes with known ground truth.",
     epilog="Example: partwhole dataset make --from scans --recipe pfaust-h --parts 3",
@@ -91,6 +93,7 @@ def make(
         meshes, name = _bodies(bodies, plan, poses, vertices, seed), "-".join(dict.fromkeys(plan or ["biped"]))
     matched = pairs or ("own" if bodies is None else "others")
     folder = Path(f"{name}-{recipe}") if output is None else output
+    check_folder(folder, WRITES, mesh_files(source) if source is not None and source.is_dir() else ())
     knobs: dict[str, Any] = {"recipe": recipe, "parts": parts, "pairs": matched, "seed": seed}
     summary = _made(voice, meshes, folder, {**knobs, "repair": repair, "strict": strict})
     voice.finish({"source": None if source is None else str(source), "bodies": bodies, **knobs, **summary})

@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from partwhole.cli.demo_match import demo_match, sentences, why_not
+from partwhole.cli.match_folder import WRITES as MATCH_WRITES
+from partwhole.cli.models import model_file, offered_models
 from partwhole.cli.options import JsonOption, MethodOption, QuietOption, SeedOption
+from partwhole.cli.overwriting import below, check_folder
 from partwhole.cli.trust import (
     NAMES,
     SYMBOLS,
@@ -29,6 +32,10 @@ if TYPE_CHECKING:
     from partwhole.datasets.bodies import Body
     from partwhole.datasets.cutting import Cut
 
+WRITES = (
+    *("trust.png", "shares.png", "part.ply", "whole.ply", "summary.md", "summary.json"),
+    *below("match", MATCH_WRITES),
+)
 _TOLERANCE = {"dijkstra": 1e-6, "exact": 1e-6, "fast_marching": 1e-2}
 
 
@@ -42,7 +49,9 @@ def demo(
     match: Annotated[
         bool, typer.Option("--match/--no-match", help="Match the part to the body in another pose.")
     ] = True,
-    model: Annotated[str, typer.Option("--model", "-m", metavar="NAME|PATH", help="That matches.")] = "default",
+    model: Annotated[
+        str, typer.Option("--model", "-m", metavar="NAME|PATH", autocompletion=offered_models, help="That matches.")
+    ] = "default",
     seed: SeedOption = 0,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -58,6 +67,7 @@ def demo(
 
     voice = Voice(as_json=as_json, quiet=quiet)
     reason = why_not(model) if match else None
+    check_folder(output, WRITES, [model_file(model)] if match and reason is None else [])
     folder = output_folder(output)
     start = time.perf_counter()
     body = _body(plan, vertices, seed)

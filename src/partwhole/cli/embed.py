@@ -12,12 +12,14 @@ from jaxtyping import Float
 
 from partwhole.cli.memory import free_memory
 from partwhole.cli.options import JsonOption, OutputOption, QuietOption, SeedOption
+from partwhole.cli.overwriting import check_folder
 from partwhole.cli.point_files import TEXT, read_boundary, read_points
 from partwhole.cli.reproduce_swiss_roll import FalloffOption, MapMethod
 from partwhole.cli.voice import Voice, output_folder, to_json, write_text
 from partwhole.mesh import Mesh
 from partwhole.store.atomic import atomic_write
 
+WRITES = ("coordinates.csv", "coordinates.npy", "map.png", "summary.json")
 # These never hold a matrix of all pairs; of the others, the hungriest takes so many bytes a pair.
 _SPARING = ("pca", "lle", "hessian-lle", "mlle", "ltsa", "laplacian", "tsne", "umap")
 _BYTES_OF_A_PAIR = 40
@@ -63,10 +65,12 @@ def embed(
     from partwhole.embedding.sample import check_connected
 
     voice = Voice(as_json=as_json, quiet=quiet)
+    place = Path(f"{data.stem}-map") if output is None else output
+    check_folder(place, WRITES, [data, None if boundary in ("auto", "none") else Path(boundary)])
     given = _read(data, voice, repair=repair)
     points = given.vertices if isinstance(given, Mesh) else given
     _check(given, data, method, components=components, neighbors=neighbors)
-    folder = output_folder(Path(f"{data.stem}-map") if output is None else output)
+    folder = output_folder(place)
     rim: Any = boundary if boundary == "auto" else []
     if boundary not in ("auto", "none"):
         rim = read_boundary(Path(boundary), len(points))

@@ -24,9 +24,10 @@ from partwhole.cli.learning import (
     with_truth,
 )
 from partwhole.cli.memory import check_fits, told_plainly
-from partwhole.cli.models import ModelsOption, load_models
+from partwhole.cli.models import ModelsOption, load_models, model_file
 from partwhole.cli.options import JsonOption, Method, OutputOption, QuietOption
-from partwhole.cli.pair_sources import PUBLISHED_AS, DataOption, SetName, SetOption, Split, pairs_from, set_of
+from partwhole.cli.overwriting import check_folder
+from partwhole.cli.pair_sources import PUBLISHED_AS, DataOption, SetName, SetOption, Split, files_of, pairs_from, set_of
 from partwhole.cli.voice import Voice, output_folder, to_json, write_text
 from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.datasets.turning import with_parts_turned
@@ -45,6 +46,11 @@ from partwhole.store.cache import Cache
 if TYPE_CHECKING:
     from partwhole.matching.matcher import Matcher
     from partwhole.matching.soft_maps import ReadOut
+
+WRITES = (
+    *("table.txt", "table.md", "table.tex", "pck.png", "summary.json", "pairs-*.csv"),
+    *("calibration.png", "pictures/*", "report.html", "report.md"),
+)
 
 
 def evaluate(
@@ -118,6 +124,10 @@ def evaluate(
         raise ValueError("--report writes what --output does, and more; give one of them")
     voice = Voice(as_json=as_json, quiet=quiet)
     ready(device)
+    place = output or report_to
+    if place is not None:
+        reads = [*map(model_file, models), *files_of(data)]
+        check_folder(place, WRITES, reads, option="--output" if report_to is None else "--report")
     matchers = load_models(models, device)
     if headings is not None:
         changes = [*(changes or ()), f"headings={headings}"]
@@ -134,7 +144,7 @@ def evaluate(
     chosen = set_of(data, which, note=voice.note)
     pairs = pairs_from(data, chosen, split, note=voice.note)
     _note_axes(matchers, chosen, voice)
-    options: dict[str, Any] = {"device": device, "cache": chosen_cache(cache), "workers": workers}
+    options: dict[str, Any] = {"device": device, "cache": chosen_cache(cache, voice), "workers": workers}
     read_outs: list[ReadOut] = ["spectral", "features"] if read_out == "both" else [read_out]
     with told_plainly(), stages(voice) as report:
         found, held = _measured(
@@ -171,7 +181,6 @@ def evaluate(
         "notes": voice.notes,
         "files": {},
     }
-    place = output or report_to
     if place is not None:
         pictured = None if report_to is None else held
         summary["files"] = _written(output_folder(place), found, table, summary, voice, pictured, calibrated)

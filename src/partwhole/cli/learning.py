@@ -50,8 +50,15 @@ def ready(device: Device) -> None:
         raise ValueError(re.sub(r"device='(\w+)'", r"--device \1", str(error))) from None
 
 
-def chosen_cache(wanted: bool) -> Cache | None:
-    return Cache.default() if wanted else None
+def chosen_cache(wanted: bool, voice: Voice) -> Cache | None:
+    """The user's cache, if it is wanted and there is a place for it; a note says why nothing is kept."""
+    if not wanted:
+        return None
+    try:
+        return Cache.default(tell=voice.note)
+    except OSError as error:
+        voice.note(f"nothing is kept for other runs: {error}")
+        return None
 
 
 def read_pairs(pairs: Pairs, voice: Voice, report: Stages) -> list[Pair]:

@@ -6,6 +6,7 @@ Exit codes: 0 done; 2 bad input, with one line on stderr; 130 interrupted; 1 a f
 from __future__ import annotations
 
 import difflib
+import io
 import re
 import signal
 import sys
@@ -14,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.main import get_command
@@ -36,7 +37,6 @@ _INTERRUPTED = 130
 
 app = typer.Typer(
     name="partwhole",
-    no_args_is_help=True,
     add_completion=True,
     rich_markup_mode="markdown",  # joins the lines of a paragraph
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -46,7 +46,8 @@ app.command(epilog="Example: partwhole mask scan.ply --method dijkstra --output 
 app.command(epilog="Example: partwhole demo --output demo-out --vertices 2000 --seed 3")(demo)
 app.command(
     epilog="Example: partwhole match scan.ply template.off --output scan-match · "
-    "partwhole match scan.stl body.obj --units mm:m --up z --refine 15 · partwhole match --pairs list.csv --output all"
+    "partwhole match scan.stl body.obj --units mm:m --up z --refine 15 · partwhole match scans/ template.off · "
+    "partwhole match --pairs list.csv --output all"
 )(match)
 app.command(epilog="Example: partwhole embed points.csv --method whcie --output points-map")(embed)
 app.command(
@@ -90,10 +91,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     debug = "--debug" in given
     # wherever it stands: it is remembered when a command has just failed, and added at its end
     given = [word for word in given if word != "--debug"]
+    for stream in (sys.stdout, sys.stderr):
+        # names of files may hold what the terminal, or any text, has no signs for
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         with _termination_unwinds():
+            command = get_command(app)
             # a command returns nothing; what comes back is the code of typer.Exit, as after --version
-            code = get_command(app).main(args=given, prog_name="partwhole", standalone_mode=False) or 0
+            code = command.main(args=_or_help(command, given), prog_name="partwhole", standalone_mode=False) or 0
             if code == _INTERRUPTED:  # what newer releases of Typer make of an interruption
                 raise KeyboardInterrupt
             return code
@@ -113,6 +119,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 2
         _complain(f"a fault of partwhole, {type(error).__name__}: {error}; please report it with --debug", debug=debug)
         return 1
+
+
+def _or_help(command: Any, given: list[str]) -> list[str]:
+    """What was given, and --help where it names no command, as in `partwhole` and `partwhole dataset`."""
+    for word in given:
+        command = getattr(command, "commands", {}).get(word)
+    return [*given, "--help"] if hasattr(command, "commands") else given
 
 
 @contextmanager

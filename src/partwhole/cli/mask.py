@@ -14,11 +14,13 @@ from jaxtyping import Float, Int
 
 from partwhole.cli.memory import free_memory
 from partwhole.cli.options import JsonOption, Method, MethodOption, OutputOption, QuietOption, SeedOption, SoundOption
+from partwhole.cli.overwriting import check_folder
 from partwhole.cli.trust import NAMES, Trust, all_criteria, draw_trust, share, telling_vertex, what_holds
 from partwhole.cli.voice import Voice, output_folder, to_json, write_arrays, write_text
 from partwhole.geodesics.metrics import Metric, uniform_metric
 from partwhole.mesh import Mesh
 
+WRITES = ("masks.npz", "trust.png", "soft.png", "summary.json")
 _MOST_ROWS = 2000
 _LARGEST = 4 << 30  # bytes: a file above this helps nobody who did not ask for it
 
@@ -63,8 +65,10 @@ def mask(
     voice = Voice(as_json=as_json, quiet=quiet)
     if not 0 <= metric_bound <= 1:
         raise ValueError(f"--metric-bound must lie between 0 and 1, got {metric_bound}; distances are those of space")
+    place = Path(f"{mesh.stem}-trust") if output is None else output
+    check_folder(place, WRITES, [mesh, whole])
     part = _read(mesh, voice, repair=repair)
-    folder = output_folder(Path(f"{mesh.stem}-trust") if output is None else output)
+    folder = output_folder(place)
     chosen = _vertex_number(vertex, part)
     no_sphere = None if whole is None else _why_no_sphere(_read(whole, voice, repair=repair))
     sample = _sampled_rows(part, rows, chosen, np.dtype(dtype).itemsize, folder, seed, voice)

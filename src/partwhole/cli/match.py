@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from partwhole.cli.learning import Device, DeviceOption, Stages, chosen_cache, ready, stages
-from partwhole.cli.match_folder import lines_of, summary_of, write_map, write_pictures, write_summary
-from partwhole.cli.match_list import Entry, match_list, read_list, said_of
+from partwhole.cli.match_folder import WRITES, lines_of, summary_of, write_map, write_pictures, write_summary
+from partwhole.cli.match_list import TABLE, Entry, list_beside, match_list, pair_folders, read_list, said_of
 from partwhole.cli.memory import told_plainly
-from partwhole.cli.models import model_file, named_model
+from partwhole.cli.models import model_file, named_model, offered_models
 from partwhole.cli.options import JsonOption, OutputOption, QuietOption
+from partwhole.cli.overwriting import below, check_folder
 from partwhole.cli.voice import Voice, output_folder
 from partwhole.matching.answers import content_of, keep_answer, kept_answer, question
 from partwhole.matching.box import model_path
@@ -33,10 +35,14 @@ _FILES = "an OFF, OBJ, PLY, STL or GLB file"
 
 def match(
     part: Annotated[
-        Path | None, typer.Argument(metavar="PART", help=f"The part: {_FILES}.", show_default=False)
+        Path | None,
+        typer.Argument(metavar="PART", help=f"The part: {_FILES}; or a folder of parts.", show_default=False),
     ] = None,
     whole: Annotated[
-        Path | None, typer.Argument(metavar="WHOLE", help="The whole it belongs to.", show_default=False)
+        Path | None,
+        typer.Argument(
+            metavar="WHOLE", help="The whole it belongs to, or they all; or a folder of wholes.", show_default=False
+        ),
     ] = None,
     pairs: Annotated[
         Path | None,
@@ -44,7 +50,13 @@ def match(
     ] = None,
     model: Annotated[
         str,
-        typer.Option("--model", "-m", metavar="NAME|PATH", help="A model in the box, weights, or the folder of a run."),
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="NAME|PATH",
+            autocompletion=offered_models,
+            help="A model in the box, weights, or the folder of a run.",
+        ),
     ] = "default",
     refine: Annotated[
         int, typer.Option(min=0, metavar="STEPS", help="Steps of refinement on the pair, such as 15; 0 for none.")
@@ -102,6 +114,10 @@ def match(
 
     Writes map.npz, map.csv and map.vts, part.ply and whole.ply in matching colours, pictures and a summary, by default into
     a folder named after the part. What was assumed, what is doubtful and what may be wrong is said.
+
+    With a folder of parts, or a list, each pair gets a folder of its own, and pairs.csv says how each one ended. The wholes
+    of a folder go with the parts that are called alike, or as a pairs.csv beside both folders says. The same command
+    goes on where it was interrupted.
     """
     voice = Voice(as_json=as_json, quiet=quiet)
     if pairs is None and whole is None:
@@ -110,9 +126,16 @@ def match(
         raise ValueError("--report writes what --output does, and more; give one of them")
     if pairs is not None and part is not None:
         raise ValueError("give a part and a whole, or --pairs, not both")
-    entries = [] if pairs is None else read_list(pairs)
+    asked = _asked(part, whole, pairs)
     # a name that is not in the box is said before anything is computed
-    model_path(model)
+    weights = model_path(model)
+    place = output or report or asked.place
+    check_folder(
+        place,
+        asked.writes,
+        [*asked.reads, weights / "model.safetensors" if weights.is_dir() else weights],
+        option="--output" if report is None else "--report",
+    )
     choices = {
         "model": model,
         "refine": refine,
@@ -124,17 +147,46 @@ def match(
         "max_vertices": max_vertices,
         "pictures": pictures,
     }
-    work = _Work(choices, device, chosen_cache(cache), voice, page=report is not None)
-    output = output or report
-    if pairs is not None:
+    work = _Work(choices, device, chosen_cache(cache, voice), voice, page=report is not None)
+    if asked.many:
         ready(device)
-        _many(entries, output_folder(output or Path(f"{pairs.stem}-matches")), choices, work, voice)
+        _many(list(asked.entries), output_folder(place), choices, work, voice)
         return
+    summary = work(asked.entries[0], place)
+    _tell(voice, summary)
+    voice.finish({**summary, "notes": voice.notes})
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The pairs that are asked for, the list that says so if there is one, and where results go unless it is said."""
+
+    entries: Sequence[Entry]
+    place: Path
+    listed: Path | None = None
+    many: bool = True
+
+    @property
+    def reads(self) -> list[Path | None]:
+        return [self.listed, *(file for entry in self.entries for file in (entry.part, entry.whole))]
+
+    @property
+    def writes(self) -> list[str]:
+        if not self.many:
+            return list(WRITES)
+        return [TABLE, *(file for entry in self.entries for file in below(entry.name, WRITES))]
+
+
+def _asked(part: Path | None, whole: Path | None, pairs: Path | None) -> _Asked:
+    if pairs is not None:
+        return _Asked(read_list(pairs), Path(f"{pairs.stem}-matches"), pairs)
     assert part is not None
     assert whole is not None
-    summary = work(Entry("", part, whole), output or Path(f"{part.stem}-match"))
-    _tell(voice, summary)
-    voice.finish(summary)
+    if not (part.is_dir() or whole.is_dir()):
+        return _Asked([Entry("", part, whole)], Path(f"{part.stem}-match"), many=False)
+    listed = list_beside(part, whole)
+    entries = pair_folders(part, whole) if listed is None else read_list(listed, part, whole)
+    return _Asked(entries, Path(f"{part.resolve().stem}-matches"), listed)
 
 
 class _Work:
@@ -239,8 +291,8 @@ def _existing(path: Path) -> Path:
 def _many(entries: list[Entry], folder: Path, choices: dict[str, Any], work: _Work, voice: Voice) -> None:
     rows = match_list(entries, folder, choices, work, voice)
     voice.say(said_of(rows))
-    voice.say(f"wrote {folder / 'pairs.csv'}")
-    voice.finish({"pairs": rows, "notes": voice.notes, "files": {"pairs": folder / "pairs.csv"}})
+    voice.say(f"wrote {folder / TABLE}")
+    voice.finish({"pairs": rows, "notes": voice.notes, "files": {"pairs": folder / TABLE}})
     failed = [row for row in rows if row["state"] == "failed"]
     if failed:
         raise ValueError(

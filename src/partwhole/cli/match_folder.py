@@ -14,12 +14,17 @@ from partwhole.matching.answers import code_version, version_of
 from partwhole.matching.units import percent as share
 from partwhole.mesh.formats.common import counted
 from partwhole.store.atomic import atomic_write
+from partwhole.store.markdown import escaped
 
 if TYPE_CHECKING:
     from partwhole.matching.matched import AsMatched, MatchedScan
     from partwhole.store.cache import Cache
 
 MAP, SUMMARY = "map.npz", "summary.json"
+WRITES = (
+    *(MAP, "map.csv", "map.vts", "part.ply", "whole.ply", "map.png", "confidence.png"),
+    *("summary.md", SUMMARY, "report.html"),
+)
 # a picture of more vertices than this shows no more
 _DRAWN = 30_000
 # pixels; larger ones take as long as the network
@@ -136,7 +141,11 @@ def summary_of(found: MatchedScan) -> dict[str, Any]:
         "rival_angle": fit.rival_angle,
         "rival_margin": fit.rival_margin,
         "poor": fit.poor,
-        "confidence": {"mean": float(found.confidence.mean()), "lowest_fifth": _lowest_fifth(found.confidence)},
+        "confidence": {
+            "mean": float(found.confidence.mean()),
+            # a fifth of the vertices is below
+            "quantile_20": float(np.quantile(found.confidence, 0.2)),
+        },
         "doubtful": found.doubtful_share,
         "unmatched_vertices": int((~found.matched).sum()),
         "doubtful_regions": [
@@ -203,10 +212,11 @@ def lines_of(summary: dict[str, Any]) -> list[tuple[str, str]]:
 
 def markdown(summary: dict[str, Any]) -> str:
     """The summary to read."""
-    lines = [f"# {summary['part']} → {summary['whole']}", ""]
+    lines = [f"# {escaped(summary['part'])} → {escaped(summary['whole'])}", ""]
     if summary["warnings"]:
-        lines += ["**Look at these before using the map:**", "", *(f"- {text}" for text in summary["warnings"]), ""]
-    lines += ["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in lines_of(summary)), ""]
+        warnings = (f"- {escaped(text)}" for text in summary["warnings"])
+        lines += ["**Look at these before using the map:**", "", *warnings, ""]
+    lines += ["| | |", "|---|---|", *(f"| {name} | {escaped(value)} |" for name, value in lines_of(summary)), ""]
     if summary["doubtful_regions"]:
         lines += [
             "Doubtful regions, largest first:",
@@ -219,7 +229,7 @@ def markdown(summary: dict[str, Any]) -> str:
             for region in summary["doubtful_regions"]
         ]
         lines += [""]
-    lines += ["Notes:", "", *(f"- {text}" for text in summary["notes"]), ""]
+    lines += ["Notes:", "", *(f"- {escaped(text)}" for text in summary["notes"]), ""]
     if "map.png" in summary["files"]:
         lines += ["![Part and whole, equal places in equal colours](map.png)", ""]
         lines += ["![Confidence](confidence.png)", ""]
@@ -232,11 +242,6 @@ def _csv(found: MatchedScan) -> str:
     )
     body = "\n".join(f"{number},{place},{sure:g},{doubt}" for number, (place, sure, doubt) in enumerate(rows))
     return f"part_vertex,whole_vertex,confidence,doubtful\n{body}\n"
-
-
-def _lowest_fifth(confidence: np.ndarray) -> float:
-    """The confidence that a fifth of the vertices is below."""
-    return float(np.quantile(confidence, 0.2))
 
 
 def _size(given: int, matched: int) -> str:

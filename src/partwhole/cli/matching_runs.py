@@ -17,8 +17,11 @@ from partwhole.cli.learning import (
     with_truth,
 )
 from partwhole.cli.memory import check_fits
-from partwhole.cli.models import load_models
-from partwhole.cli.pair_sources import SetName, pairs_from
+from partwhole.cli.models import load_models, model_file
+from partwhole.cli.overwriting import below, check_folder
+from partwhole.cli.pair_sources import SetName, files_of, pairs_from
+from partwhole.cli.study_tables import WRITES as TABLES
+from partwhole.cli.training_orders import WRITES as RUN
 from partwhole.cli.voice import Voice, output_folder
 from partwhole.datasets.pairs import Pair, Pairs
 
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from partwhole.matching.matcher import Matcher
     from partwhole.matching.run_folder import Progress
     from partwhole.matching.study import Failed, Planned, Run, Series
+
+WRITES = (*TABLES, *below("*/seed-*", RUN))
 
 
 def trained_runs(
@@ -48,6 +53,7 @@ def trained_runs(
     data : folder of the sets
     folder : of the runs
     """
+    check_folder(folder, WRITES, files_of(data))
     ready(device)
     _mention_gpu(device, voice)
     from partwhole.matching.study import Failed, Study
@@ -77,7 +83,7 @@ def trained_runs(
             test=_sources(test, voice, report, known=True),
             check=lambda pairs: check_fits(pairs, device=device, for_loss=True),
             device=device,
-            cache=chosen_cache(cache),
+            cache=chosen_cache(cache, voice),
             workers=workers,
             progress=progress,
         )
@@ -104,14 +110,19 @@ def given_runs(
     models: Sequence[Path],
     data: Path,
     tests: Sequence[str],
+    folder: Path,
     voice: Voice,
     *,
     device: Device,
     cache: bool,
     workers: int | None,
 ) -> list[Run]:
-    """Models that are there already, tested on these sets; those that differ in nothing but their seeds are one series."""
+    """Models that are there already, tested on these sets; those that differ in nothing but their seeds are one series.
+
+    Results go to the folder, which may be that of the runs whose models they are.
+    """
     ready(device)
+    check_folder(folder, TABLES, [*map(model_file, models), *files_of(data)])
     from partwhole.matching.study import Examiner, Run, Series
 
     matchers = load_models(models, device)
@@ -121,7 +132,7 @@ def given_runs(
         groups.setdefault(_all_but_seed(matcher), {})[label] = matcher
     runs = []
     with stages(voice) as report:
-        options: dict[str, Any] = {"device": device, "cache": chosen_cache(cache), "workers": workers}
+        options: dict[str, Any] = {"device": device, "cache": chosen_cache(cache, voice), "workers": workers}
         examiner = Examiner(_sources(test, voice, report, known=True), progress=report, **options)
         for group in groups.values():
             seeds = [matcher.config.seed for matcher in group.values()]

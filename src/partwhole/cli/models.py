@@ -13,12 +13,32 @@ from partwhole.cli.learning import Device, command_line
 if TYPE_CHECKING:
     from partwhole.matching.matcher import Matcher
 
+
+def offered_models(incomplete: str) -> list[str]:
+    """Models that begin like this, for shells to complete: names in the box, files of weights and folders of runs."""
+    from partwhole.matching.box import model_names
+
+    above, slash, begun = incomplete.rpartition("/")
+    try:
+        near = sorted(Path(f"{above}{slash}" or ".").expanduser().iterdir())
+    except (OSError, RuntimeError):  # no such folder, or nobody's home
+        near = []
+    # in a run the weights are called as `run_folder` has it, which would bring torch
+    paths = [
+        f"{above}{slash}{path.name}"
+        for path in near
+        if path.name.startswith(begun) and (path.suffix == ".safetensors" or (path / "model.safetensors").is_file())
+    ]
+    return [name for name in model_names() if name.startswith(incomplete)] + paths
+
+
 ModelsOption = Annotated[
     list[Path],
     typer.Option(
         "--model",
         "-m",
         metavar="NAME|PATH",
+        autocompletion=offered_models,
         help="A model in the box, a .safetensors file or the folder of a run; may be repeated.",
     ),
 ]

@@ -35,6 +35,17 @@ PUBLISHED_AS: Mapping[str, Data] = MappingProxyType(
     }
 )
 
+# what the sets are read from, below their folder
+_FILES = (
+    *("pairs.csv", "parts", "wholes", "maps"),
+    *("faust_r", "faust_r/corres", "pfaust/ground_truth", "pfaust/PFAUST-M/off", "pfaust/PFAUST-H/off"),
+    *("ground_truth", "PFAUST-M/off", "PFAUST-H/off", "../faust_r", "../faust_r/corres"),
+    *("partial_off", "off", "masks", "partial_corr", "corres"),
+    *("null", "null/off", "cuts", "cuts/off", "cuts/corres", "holes", "holes/off", "holes/corres"),
+)
+# folders that a set may lie in, below the one that is given
+_PLACES = ("", "train", "test", "shrec16", "PFAUST_M", "PFAUST_H", "PFAUST/PFAUST_M", "PFAUST/PFAUST_H")
+
 # generated bodies: so many, and of these the last ones for tests
 _BODIES, _TEST_BODIES = 10, 2
 
@@ -85,6 +96,11 @@ def set_of(data: Path | None, name: SetName | None, *, note: Note | None = None)
     if note is not None:
         note(f"{folder} is taken for --set {found[0]}")
     return found[0]  # type: ignore[return-value]
+
+
+def files_of(data: Path | str | None) -> list[Path]:
+    """Files, and folders of files, that the pairs of any set in a folder would be read from."""
+    return [] if data is None else [Path(data) / place / name for place in _PLACES for name in _FILES]
 
 
 def held_out(pairs: Pairs, *, share: float = 0.1, seed: int = 0) -> tuple[Pairs, Pairs]:

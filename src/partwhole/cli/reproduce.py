@@ -11,7 +11,6 @@ from partwhole.cli.reproduce_matching import pfaust, shrec16
 from partwhole.cli.reproduce_swiss_roll import swiss_roll
 
 reproduce = typer.Typer(
-    no_args_is_help=True,
     rich_markup_mode="markdown",
     help="Compute the tables and figures of the paper again, and print them beside it.",
     epilog="Example: partwhole reproduce consistent-pairs --data DIR --set H --shapes 10",

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 import typer
 
 from partwhole.cli.learning import CacheOption, DeviceOption, WorkersOption, chosen_cache, ready, stages
-from partwhole.cli.models import load_models, model_file
+from partwhole.cli.models import load_models, model_file, offered_models
 from partwhole.cli.options import JsonOption, QuietOption
-from partwhole.cli.pair_sources import SetName, pairs_from
+from partwhole.cli.overwriting import below, check_folder
+from partwhole.cli.pair_sources import SetName, files_of, pairs_from
+from partwhole.cli.reproduce_swiss_roll import WRITES as SWISS_ROLL
 from partwhole.cli.reproduce_swiss_roll import swiss_roll
 from partwhole.cli.trust import SYMBOLS, all_criteria, draw_trust, telling_vertex, true_distances
 from partwhole.cli.voice import Voice, output_folder, to_json, write_text
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
     from partwhole.datasets.pairs import Pair
     from partwhole.matching.matcher import Matcher
 
+WRITES = (
+    *("regions.png", "soft-masks.png", "shares.png", "maps-*.png", "curves-*.png", "summary.json"),
+    *below("swiss-roll", SWISS_ROLL),
+)
 What = Literal["regions", "shares", "swiss-roll", "maps"]
 _SETS: tuple[SetName, ...] = ("pfaust-m", "pfaust-h", "shrec16-cuts", "shrec16-holes")
 # so many parts for the shares of pairs, and so many pairs for a grid of maps
@@ -38,7 +44,13 @@ def figures(
     ] = None,
     models: Annotated[
         list[str] | None,
-        typer.Option("--model", "-m", metavar="NAME|PATH", help="Whose maps are drawn; may be repeated."),
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="NAME|PATH",
+            autocompletion=offered_models,
+            help="Whose maps are drawn; may be repeated.",
+        ),
     ] = None,
     only: Annotated[
         list[str] | None,
@@ -65,11 +77,11 @@ def figures(
     wanted = _wanted(only)
     if models and "maps" not in wanted:
         raise ValueError("--model is for maps, which --only leaves out")
-    for model in models or ():
-        model_file(model)
+    weights = [model_file(model) for model in models or ()]
     root = data or (Path(os.environ["PARTWHOLE_DATA"]) if os.environ.get("PARTWHOLE_DATA") else None)
     if root is not None and not root.is_dir():
         raise ValueError(f"--data {root} is no folder")
+    check_folder(output, WRITES, [*weights, *files_of(root)])
     folder = output_folder(output)
     files: dict[str, Path] = {}
     if {"regions", "shares"} & set(wanted):
@@ -79,7 +91,7 @@ def figures(
         swiss_roll(seeds=1, noise=[0.0], output=place, quiet=True)
         files["swiss-roll"] = place / "grid-noise-0.png"
     if "maps" in wanted:
-        machine: dict[str, Any] = {"device": device, "cache": chosen_cache(cache), "workers": workers}
+        machine: dict[str, Any] = {"device": device, "cache": chosen_cache(cache, voice), "workers": workers}
         files |= _of_maps(models or [], root, pairs, folder, voice, machine)
     for file in files.values():
         voice.say(f"wrote {file}")

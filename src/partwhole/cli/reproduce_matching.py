@@ -13,6 +13,7 @@ import typer
 from partwhole.cli.choices import chosen_config, written
 from partwhole.cli.learning import CacheOption, Device, DeviceOption, WorkersOption, ready
 from partwhole.cli.matching_runs import given_runs, trained_runs
+from partwhole.cli.models import offered_models
 from partwhole.cli.options import JsonOption, QuietOption
 from partwhole.cli.pair_sources import PUBLISHED_AS
 from partwhole.cli.study_tables import Section, present
@@ -42,7 +43,11 @@ ChangesOption = Annotated[
 GivenModelsOption = Annotated[
     list[Path] | None,
     typer.Option(
-        "--model", "-m", metavar="PATH", help="Take this model (a file, or the folder of a run) and train none."
+        "--model",
+        "-m",
+        metavar="PATH",
+        autocompletion=offered_models,
+        help="Take this model (a file, or the folder of a run) and train none.",
     ),
 ]
 
@@ -180,8 +185,7 @@ def _reproduce(
         if misplaced:
             raise ValueError(f"{misplaced[0]} is for training, and --model trains nothing; leave one of them out")
         tests = list(dict.fromkeys(test for tests in tested_on.values() for test in tests))
-        output_folder(output)  # a file of that name is better found out now
-        runs = given_runs(models, root, tests, voice, **machine)
+        runs = given_runs(models, root, tests, output, voice, **machine)
     else:
         series = preset_series(tested_on, presets, changes or (), iterations)
         runs, failed = trained_runs(series, parsed_seeds(seeds), root, output, voice, **machine)

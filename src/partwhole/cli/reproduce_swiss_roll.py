@@ -45,6 +45,7 @@ FalloffOption = Annotated[
     ),
 ]
 
+WRITES = ("results.jsonl", "maps/*", "table.md", "summary.json", "grid-noise-*.png")
 HEAD = ("method", "similarity", "affine", "stress", "guaranteed", "seconds", "runs")
 LEGEND = (
     "similarity, affine: root mean square distance from the true flat coordinates after the best such fit, relative to "

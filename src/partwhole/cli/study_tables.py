@@ -29,6 +29,9 @@ BEST = (
     "best-on-test: of each seed the recorded evaluation with the lowest micro error, which only the test pairs can tell"
 )
 
+# of each set of test pairs, by its key, and for all of them
+WRITES = ("*.txt", "*.md", "*.tex", "*-pck.png", "*-evaluations.csv", "*-pairs/*.csv", "summary.json")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Section:

@@ -23,10 +23,11 @@ from partwhole.cli.learning import (
     with_truth,
 )
 from partwhole.cli.memory import check_fits, told_plainly
-from partwhole.cli.models import model_file, named_model
+from partwhole.cli.models import model_file, named_model, offered_models
 from partwhole.cli.options import JsonOption, QuietOption
-from partwhole.cli.pair_sources import DataOption, SetName, SetOption, held_out, pairs_from, set_of
-from partwhole.cli.training_orders import Order
+from partwhole.cli.overwriting import check_folder
+from partwhole.cli.pair_sources import DataOption, SetName, SetOption, files_of, held_out, pairs_from, set_of
+from partwhole.cli.training_orders import WRITES, Order
 from partwhole.cli.voice import Voice, output_folder
 from partwhole.datasets.coarser import with_fewer_vertices
 from partwhole.datasets.pairs import Pair, Pairs
@@ -69,12 +70,18 @@ def train(
     start: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME|PATH", help="Begin with the weights of this model, whose size the network then has."
+            metavar="NAME|PATH",
+            autocompletion=offered_models,
+            help="Begin with the weights of this model, whose size the network then has.",
         ),
     ] = None,
     teacher: Annotated[
         str | None,
-        typer.Option(metavar="NAME|PATH", help="Learn from the maps of this model as well, as if they were true."),
+        typer.Option(
+            metavar="NAME|PATH",
+            autocompletion=offered_models,
+            help="Learn from the maps of this model as well, as if they were true.",
+        ),
     ] = None,
     vertices: Annotated[
         int | None,
@@ -209,6 +216,8 @@ def _ordered(
 
 def _run(order: Order, folder: Path, voice: Voice, *, resume: bool, workers: int | None, cache: bool) -> None:
     """Train as ordered, and say what came out or how to go on."""
+    weights = [None if file is None else Path(file) for file in (order.start, order.teacher)]
+    check_folder(folder, WRITES, [*weights, *files_of(order.data)], option="--resume" if resume else "--output")
     ready(order.device)
     from partwhole.matching.run_folder import MODEL, STATE
 
@@ -224,7 +233,7 @@ def _run(order: Order, folder: Path, voice: Voice, *, resume: bool, workers: int
         voice.note("there is a GPU here, on which training is many times faster: --device cuda")
     before = Order.read(folder) if resume else order
     order.write(output_folder(folder))
-    options = {"device": order.device, "cache": chosen_cache(cache), "workers": workers}
+    options = {"device": order.device, "cache": chosen_cache(cache, voice), "workers": workers}
     try:
         with told_plainly(), stages(voice) as report:
             run = _trained(order, sources, folder, voice, report, resume=resume, options=options)

@@ -13,6 +13,12 @@ from partwhole.cli.voice import to_json, write_text
 from partwhole.matching.config import TrainingConfig
 
 FILE = "command.json"
+# by a run of training; the names of weights and records are those of `matching.run_folder`, which would bring torch
+WRITES = (
+    FILE,
+    *("model.safetensors", "validated.safetensors", "state.safetensors", "run.json"),
+    *("losses.csv", "evaluations.csv", "notes.txt", "tensorboard/*"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from partwhole.cli.learning import chosen_cache
+from partwhole.cli.match_folder import MAP, SUMMARY
+from partwhole.cli.models import model_file, offered_models
 from partwhole.cli.options import JsonOption, MethodOption, QuietOption, SoundOption
+from partwhole.cli.overwriting import check_file
 from partwhole.cli.voice import Voice
+from partwhole.matching.box import box
 from partwhole.store.cache import Cache
 
 if TYPE_CHECKING:
@@ -34,7 +38,14 @@ def view(
         typer.Option(metavar="FILE", help="Where the part's vertices truly lie: .vts or .npz; shows errors."),
     ] = None,
     model: Annotated[
-        str, typer.Option("--model", "-m", metavar="NAME|PATH", help="What to match with, where there is no map.")
+        str,
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="NAME|PATH",
+            autocompletion=offered_models,
+            help="What to match with, where there is no map.",
+        ),
     ] = "default",
     method: MethodOption = "fast_marching",
     sound: SoundOption = False,
@@ -58,6 +69,10 @@ def view(
 
     voice = Voice(as_json=as_json, quiet=quiet)
     weights = _weights(model)
+    if export is not None:
+        if export.suffix.lower() not in (".html", ".htm"):
+            raise ValueError(f"--export {export} would be a page; give a name that ends in .html")
+        check_file(export, [*_opened(paths or []), truth, Path(weights), box()], option="--export")
     scene = None
     if paths:
         with voice.warnings_as_notes():
@@ -67,9 +82,9 @@ def view(
     if export is not None:
         if method != "fast_marching" or sound:
             voice.note("--method and --sound are for the page that is served; a report measures along edges")
-        _exported(scene, export, weights, chosen_cache(cache), voice)
+        _exported(scene, export, weights, chosen_cache(cache, voice), voice)
     else:
-        session = Session(None, method=method, sound=sound, model=weights, cache=chosen_cache(cache))
+        session = Session(None, method=method, sound=sound, model=weights, cache=chosen_cache(cache, voice))
         _served(scene, session, voice, port=port, open_browser=open_browser)
 
 
@@ -77,9 +92,15 @@ def _weights(model: str) -> str | Path:
     """The file that is meant; `default` stays a name, since without it the page can still show what needs no map."""
     if model == "default":
         return model
-    from partwhole.cli.models import model_file
-
     return model_file(model)
+
+
+def _opened(paths: list[Path]) -> list[Path]:
+    """Meshes, or the files of a result that are read."""
+    of_result = (MAP, SUMMARY, "part.ply", "whole.ply")
+    return [path for path in paths if not path.is_dir()] + [
+        path / name for path in paths if path.is_dir() for name in of_result
+    ]
 
 
 def _exported(scene: Scene | None, path: Path, weights: str | Path, cache: Cache | None, voice: Voice) -> None:

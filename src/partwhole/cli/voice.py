@@ -98,8 +98,9 @@ def to_json(summary: Mapping[str, Any], *, indent: int | None = 2) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
+    """Write a text; what it quotes from names that are no text is written as escapes, which JSON reads back."""
     with atomic_write(path) as file:
-        file.write(text.encode())
+        file.write(text.encode(errors="backslashreplace"))
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from itertools import product
@@ -78,12 +79,19 @@ class FolderPairs(Pairs):
         super().__init__(keys, cache(load), name=folder.resolve().name)
 
 
+def mesh_files(folder: Path) -> list[Path]:
+    """The files in a folder that meshes are read from, in order; hidden ones are none of the user's."""
+    return [
+        path
+        for path in sorted(folder.iterdir())
+        if path.suffix.lower().removeprefix(".") in FORMATS and not (path.name.startswith(".") or path.is_dir())
+    ]
+
+
 def surface_files(folder: Path) -> dict[str, Path]:
-    """Name without ending → file, in order; hidden files are none of the user's."""
+    """Name without ending → file, in order."""
     found: dict[str, Path] = {}
-    for path in sorted(folder.iterdir()):
-        if path.suffix.lower().removeprefix(".") not in FORMATS or path.name.startswith("."):
-            continue
+    for path in mesh_files(folder):
         if path.stem in found:
             raise ValueError(f"{path} and {found[path.stem].name} have the same name; rename one")
         found[path.stem] = path
@@ -92,13 +100,18 @@ def surface_files(folder: Path) -> dict[str, Path]:
     return found
 
 
+def named_surface(name: str, known: Mapping[str, Path]) -> str | None:
+    """Which of the surfaces a list means by a name, with or without its ending."""
+    return next((stem for stem in (name, Path(name).stem) if stem in known), None)
+
+
 def _listed(path: Path, parts: dict[str, Path], wholes: dict[str, Path]) -> list[tuple[str, str]]:
     keys = []
     for line, row in _rows(path, ("part", "whole")):
         names = []
         for name, known, folder in zip(row, (parts, wholes), ("parts", "wholes"), strict=True):
-            stem = name if name in known else Path(name).stem
-            if stem not in known:
+            stem = named_surface(name, known)
+            if stem is None:
                 raise FileNotFoundError(f"{path}, line {line}: {folder} has no {name}")
             names.append(stem)
         keys.append((names[0], names[1]))

@@ -19,6 +19,7 @@ from partwhole.datasets.number_files import read_npz
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import read_mesh, write_mesh
 from partwhole.store.atomic import atomic_write
+from partwhole.store.markdown import escaped
 
 # raised when files of the folder mean something else
 _LAYOUT = 1
@@ -156,12 +157,13 @@ def _other(path: Path) -> str:
 def _readme(title: str, said: Mapping[str, Any]) -> str:
     settings, counts = said["settings"], said["counts"]
     lines = [
-        f"# {title}",
+        f"# {escaped(title)}",
         "",
         f"{counts['parts']} parts of {counts['wholes']} wholes, {counts['pairs']} pairs, with exact ground truth: every "
         "vertex of a part is a vertex of its wholes.",
         "",
-        f"- Made by partwhole {said['versions']['partwhole']} (NumPy {said['versions']['numpy']}) from {said['from']}.",
+        f"- Made by partwhole {said['versions']['partwhole']} (NumPy {said['versions']['numpy']}) "
+        f"from {escaped(said['from'])}.",
         f"- Recipe {settings['recipe']}, {settings['parts']} part(s) a mesh, pairs: {settings['pairs']}, "
         f"seed {settings['seed']}.",
         "- wholes/ holds the meshes, scaled to area 1, parts/ what was cut from them, where it was, maps/ for each pair "
@@ -177,7 +179,7 @@ def _readme(title: str, said: Mapping[str, Any]) -> str:
     ]
     for head, entries in (("Left out", said["skipped"]), ("Changed while reading", said["notes"])):
         if entries:
-            shown = [f"- {name}: {why}" for name, why in list(entries.items())[:_NAMED_IN_README]]
+            shown = [f"- {escaped(name)}: {escaped(why)}" for name, why in list(entries.items())[:_NAMED_IN_README]]
             more = [f"- and {len(entries) - len(shown)} more, see set.json"] * (len(entries) > len(shown))
             lines += ["", f"{head}, {len(entries)}:", "", *shown, *more]
     return "\n".join(lines) + "\n"

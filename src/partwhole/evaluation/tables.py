@@ -10,6 +10,7 @@ import numpy as np
 
 from partwhole.evaluation.protocol import joined
 from partwhole.evaluation.results import Evaluation
+from partwhole.store.markdown import escaped
 
 DEFAULT_COLUMNS = ("micro", "macro", "median pair", "worst pair", "% above 0.15", "PCK area")
 
@@ -57,9 +58,9 @@ class Table:
     def markdown(self) -> str:
         """For a page."""
         marks = ["---", *["---:"] * (len(self.header) - 2), "---"]
-        lines = [self.header, tuple(marks), *self.rows]
-        shown = ["| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |" for line in lines]
-        title = [f"**{self.title}**", ""] if self.title else []
+        lines = [self.header, tuple(marks), *((escaped(label), *cells) for label, *cells in self.rows)]
+        shown = ["| " + " | ".join(line) + " |" for line in lines]
+        title = [f"**{escaped(self.title)}**", ""] if self.title else []
         return "\n".join([*title, *shown, "", *(f"{note}  " for note in self.notes)])
 
     def latex(self) -> str:

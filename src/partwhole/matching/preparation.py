@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
@@ -17,6 +17,7 @@ from partwhole.datasets.pairs import Pair
 from partwhole.matching.config import TrainingConfig
 from partwhole.matching.surfaces import Surface, distances_of, pair_weights, surface_of
 from partwhole.mesh import Mesh
+from partwhole.spectral.cached import is_cached
 from partwhole.spectral.filling import fill_cache
 from partwhole.store.cache import Cache
 
@@ -89,14 +90,15 @@ def prepared(
     if for_loss and config.criterion == "same_loop":
         _check_spheres(wholes)
     with ExitStack() as stack:
-        kept = cache or Cache(stack.enter_context(tempfile.TemporaryDirectory()))
-        fill_cache(
-            [*parts, *wholes],
-            config.eigenpairs,
-            kept,
-            workers=workers,
-            progress=lambda done, total: report("eigenfunctions", done, total),
-        )
+        kept = cache if _is_of_use(cache, [*parts, *wholes], config.eigenpairs) else _temporary_cache(stack)
+        if kept is not None:
+            fill_cache(
+                [*parts, *wholes],
+                config.eigenpairs,
+                kept,
+                workers=workers,
+                progress=lambda done, total: report("eigenfunctions", done, total),
+            )
 
         def surface(mesh: Mesh) -> Surface:
             sizes = {"eigenpairs": config.eigenpairs, "diffusion_eigenpairs": config.diffusion_eigenpairs}
@@ -116,6 +118,20 @@ def prepared(
         key: _truth(plain[0][key[0]], found) for key, found in zip(numbers, known or (), strict=known is not None)
     }
     return Stock(tuple(plain[0]), tuple(plain[1]), numbers, (parts, wholes), _notes(wholes), truths)
+
+
+def _is_of_use(cache: Cache | None, meshes: Sequence[Mesh], k: int) -> bool:
+    """Whether eigenpairs can pass from one process to another through it."""
+    if cache is None:
+        return False
+    return all(is_cached(mesh, min(k, mesh.n_vertices), cache) for mesh in meshes) or cache.can_be_written()
+
+
+def _temporary_cache(stack: ExitStack) -> Cache | None:
+    try:
+        return Cache(stack.enter_context(tempfile.TemporaryDirectory()), tell=lambda text: None)
+    except OSError:  # nothing can be written anywhere: then each surface is computed by itself
+        return None
 
 
 def _each_once(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib.metadata import version
 from typing import Any
 
@@ -37,7 +38,8 @@ def cached_eigenpairs(mesh: Mesh, k: int, cache: Cache) -> Eigenpairs:
 
 def is_cached(mesh: Mesh, k: int, cache: Cache) -> bool:
     """Whether there is a file for them; `cached_eigenpairs` still makes sure that it is whole."""
-    return cache.path(_key(mesh, k)).exists()
+    # not Path.exists, which fails where a folder is closed to us
+    return os.path.exists(cache.path(_key(mesh, k)))
 
 
 def _key(mesh: Mesh, k: int) -> dict[str, Any]:

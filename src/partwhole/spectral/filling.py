@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -50,19 +51,18 @@ def fill_cache(
 
     report(0)
     count = min(workers or available_cores(), len(missing) // _WORTH_A_PROCESS)
-    if count < 2:
-        for mesh in missing:
-            cached_eigenpairs(mesh, min(k, mesh.n_vertices), cache)
-            report(1)
-        return
     # the largest first, dealt out in turns, so that all end at about the same time
     missing.sort(key=lambda mesh: -mesh.n_vertices)
-    with tempfile.TemporaryDirectory() as folder:
+    with ExitStack() as stack:
+        files = [] if count < 2 else _dealt_out([missing[number::count] for number in range(count)], stack)
+        if not files:
+            for mesh in missing:
+                cached_eigenpairs(mesh, min(k, mesh.n_vertices), cache)
+                report(1)
+            return
         started = []
         try:
-            for number in range(count):
-                path = Path(folder) / f"{number}.npz"
-                _write_meshes(path, missing[number::count])
+            for path in files:
                 started.append(_start(path, k, cache))
             for process in started:
                 assert process.stdout is not None
@@ -90,6 +90,18 @@ def _start(path: Path, k: int, cache: Cache) -> subprocess.Popen[bytes]:
     )
 
 
+def _dealt_out(hands: Sequence[Sequence[Mesh]], stack: ExitStack) -> list[Path]:
+    """A file for each process, or none where nothing can be written."""
+    try:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        files = [folder / f"{number}.npz" for number in range(len(hands))]
+        for path, meshes in zip(files, hands, strict=True):
+            _write_meshes(path, meshes)
+    except OSError:
+        return []
+    return files
+
+
 def _write_meshes(path: Path, meshes: Sequence[Mesh]) -> None:
     np.savez(path, **{f"{what}{i}": getattr(m, what) for i, m in enumerate(meshes) for what in ("vertices", "faces")})
 
@@ -103,4 +115,5 @@ def _fill_from(path: Path, k: int, cache: Cache) -> None:
 
 
 if __name__ == "__main__":
-    _fill_from(Path(sys.argv[1]), int(sys.argv[2]), Cache(sys.argv[3]))
+    # whoever asked for them says what is wrong with the cache
+    _fill_from(Path(sys.argv[1]), int(sys.argv[2]), Cache(sys.argv[3], tell=lambda text: None))

@@ -8,8 +8,10 @@ import os
 import re
 import struct
 import sys
+import tempfile
+import warnings
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,10 +50,13 @@ class Cache:
 
     Entries appear whole or not at all, so several processes may share a folder. A file that is damaged, or can't be read,
     counts as missing. Nothing is made on disk before the first `put`. Remove the folder, or any file in it, at any time.
+    Where nothing can be written, since a disk is full or the folder is another's, that is said once and nothing is kept
+    from then on: a cache saves time, and its failure costs time only.
 
     Parameters
     ----------
     folder : where the files are, or will be
+    tell : is told once that nothing can be written, and why; default: a warning
     limit : bytes that are kept; beyond them `put` removes what was used longest ago, never what it has just written. Of
         several processes that share a folder each may exceed the limit by a twentieth of it, for a while. Default: no limit
 
@@ -67,23 +72,25 @@ class Cache:
     [0, 1, 4]
     """
 
-    def __init__(self, folder: str | os.PathLike[str], *, limit: int | None = None) -> None:
+    def __init__(
+        self, folder: str | os.PathLike[str], *, limit: int | None = None, tell: Callable[[str], None] | None = None
+    ) -> None:
         self.folder = Path(folder).expanduser()
-        if self.folder.exists() and not self.folder.is_dir():
-            raise ValueError(f"{self.folder} is a file; a cache needs a folder")
         if limit is not None and limit < 1:
             raise ValueError(f"limit must be a number of bytes above 0, got {limit}; None is for no limit")
         self.limit = limit
+        self._tell = tell or _warn
+        self._is_off = False
         # bytes that may be written before the folder is looked at again; at first it is unknown
         self._room = 0.0
 
     @classmethod
-    def default(cls) -> Cache:
+    def default(cls, *, tell: Callable[[str], None] | None = None) -> Cache:
         """The cache in the folder PARTWHOLE_CACHE, or in the place the system has for such files (~/.cache/partwhole).
 
         It keeps as much as PARTWHOLE_CACHE_LIMIT says (500 MB, 20 GiB, or none for no limit), else 20 GB.
         """
-        return cls(default_folder(), limit=default_limit())
+        return cls(default_folder(), limit=default_limit(), tell=tell)
 
     def __repr__(self) -> str:
         return f"Cache({str(self.folder)!r}" + (f", limit={self.limit})" if self.limit else ")")
@@ -111,17 +118,40 @@ class Cache:
         return arrays
 
     def put(self, key: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-        """Keep arrays under a key, in the place of what was there before."""
+        """Keep arrays under a key, in the place of what was there before; see the class for where that can't be done."""
         for name, array in arrays.items():
             if name == _CHECKSUM or not name.isidentifier():
                 raise ValueError(f"{name!r} can't name an array here; use another word")
             if np.asarray(array).dtype.hasobject:
                 raise ValueError(f"{name} holds Python objects, which are never written; convert it to numbers")
+        if self._is_off:
+            return
         path = self.path(key)
         kept = {name: np.asarray(array) for name, array in arrays.items()}
         checksum = np.frombuffer(bytes.fromhex(hash_of({"name": path.name, "arrays": kept})), np.uint8)
-        _write_entry(path, {_CHECKSUM: checksum, **kept})
-        self._keep_limit(path)
+        if self._did(lambda: _write_entry(path, {_CHECKSUM: checksum, **kept})):
+            self._keep_limit(path)
+
+    def can_be_written(self) -> bool:
+        """Whether `put` would keep anything, as far as a file of no bytes can tell; the folder is made to find out."""
+
+        def try_it() -> None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.folder):
+                pass
+
+        return not self._is_off and self._did(try_it)
+
+    def _did(self, write: Callable[[], None]) -> bool:
+        """Write something; if that fails, say so and write nothing any more."""
+        try:
+            write()
+        except (OSError, ValueError) as error:  # ValueError: there is a folder where a file should be, or the reverse
+            self._is_off = True
+            reason = getattr(error, "strerror", None) or error
+            self._tell(f"nothing is kept for other runs: the cache {self.folder} can't be written ({reason})")
+            return False
+        return True
 
     def entries(self) -> list[Entry]:
         """What is kept, that which was used longest ago first. Other files in the folder are none of ours."""
@@ -147,6 +177,8 @@ class Cache:
                 return [place for place in listing if re.fullmatch("[0-9a-f]{2}", place.name)]
         except FileNotFoundError:  # nothing was put so far
             return []
+        except NotADirectoryError:
+            raise ValueError(f"{self.folder} is a file; a cache needs a folder") from None
 
     def _keep_limit(self, written: Path) -> None:
         """Trim the folder if it may have outgrown the limit. It is looked at now and then only, and fails in silence."""
@@ -217,8 +249,19 @@ def _write_npz(file: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
                 np.lib.format.write_array(member, array, allow_pickle=False)
 
 
+def _warn(text: str) -> None:
+    warnings.warn(text, stacklevel=2)
+
+
 def default_folder() -> Path:
     """PARTWHOLE_CACHE where it is set, else partwhole in the user's folder for cached files."""
+    try:
+        return _default_folder()
+    except RuntimeError:  # by expanduser and home, for users whom the system does not know
+        raise OSError("the cache has no place, since you have no home folder here; set PARTWHOLE_CACHE") from None
+
+
+def _default_folder() -> Path:
     given = os.environ.get("PARTWHOLE_CACHE")
     if given:
         return Path(given).expanduser()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from partwhole.store.atomic import atomic_write
+from partwhole.store.markdown import escaped
 
 
 @dataclass(frozen=True)
@@ -104,16 +105,16 @@ def _element(block: Block) -> str:
 
 
 def _markdown(title: str, blocks: Sequence[Block], folder: Path) -> str:
-    lines = [f"# {title}", ""]
+    lines = [f"# {escaped(title)}", ""]
     for block in blocks:
         if isinstance(block, Heading):
-            lines += [f"## {block.text}", ""]
+            lines += [f"## {escaped(block.text)}", ""]
         elif isinstance(block, Text):
             lines += [block.text, ""]
         elif isinstance(block, Rows):
             table = (block.head, ["---"] * len(block.head), *block.rows)
-            lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in table]
+            lines += ["| " + " | ".join(map(escaped, row)) + " |" for row in table]
             lines += [""]
         else:
-            lines += [f"![{block.caption}]({block.path.relative_to(folder).as_posix()})", ""]
+            lines += [f"![{escaped(block.caption)}]({block.path.relative_to(folder).as_posix()})", ""]
     return "\n".join(lines)

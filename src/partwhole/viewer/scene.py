@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -64,8 +63,7 @@ class Shown:
         simpler = decimate(self.full, most, keep_border=False)
         if cache is not None:
             arrays = {"to_full": simpler.to_fine, "to_shown": simpler.to_coarse, "faces": simpler.mesh.faces}
-            with suppress(OSError):  # a disk that is full is no reason not to look
-                cache.put(key, arrays)
+            cache.put(key, arrays)
         return Shown(self.full, simpler.mesh, simpler.to_fine, simpler.to_coarse)
 
     @property

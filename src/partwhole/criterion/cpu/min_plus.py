@@ -9,7 +9,8 @@ loop without remainders.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from partwhole.store.compiled import njit
 
 ROWS = 4
 UNROLL = 4

@@ -8,7 +8,8 @@ instructions. A row of the result depends on nothing but its own row, so it is t
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from partwhole.store.compiled import njit
 
 CHUNK = 512
 

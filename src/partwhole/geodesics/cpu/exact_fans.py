@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from partwhole.geodesics.cpu.exact_kernel import kernel
+from partwhole.store.compiled import njit
 
 _ANGLE_TOLERANCE = 1e-11  # excess below which a vertex counts as flat: rays pass it on both sides
 

@@ -7,9 +7,9 @@ lies too far ahead for the ring waits in its last bucket.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from partwhole.geodesics.cpu.exact_kernel import kernel
+from partwhole.store.compiled import njit
 
 N_BUCKETS = 4096  # a power of two, well above twice the longest edge over the width of a bucket
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import atan2, sqrt
 
 import numpy as np
-from numba import njit
 
 from partwhole.geodesics.cpu.exact_bends import leave_vertex, room_for_vertex
 from partwhole.geodesics.cpu.exact_fans import next_corner, previous_corner
@@ -35,6 +34,7 @@ from partwhole.geodesics.cpu.exact_pool import (
     wait,
 )
 from partwhole.geodesics.cpu.exact_queue import CURRENT, PENDING, enqueue, new_queue, pop
+from partwhole.store.compiled import njit
 
 _KEEP = 1 + 1e-12  # another path must be shorter by this factor before it trims a ray
 _TOUCH = 1e-11  # a window that misses the apex by no more than this still reaches it

@@ -20,7 +20,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from partwhole.geodesics.cpu.lanes import (
     LANES,
@@ -33,6 +32,7 @@ from partwhole.geodesics.cpu.lanes import (
     splat,
     store,
 )
+from partwhole.store.compiled import njit
 
 
 @njit(cache=True, nogil=True)

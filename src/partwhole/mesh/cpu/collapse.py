@@ -10,7 +10,8 @@ from __future__ import annotations
 import heapq
 
 import numpy as np
-from numba import njit
+
+from partwhole.store.compiled import njit
 
 # A triangle may turn by acos(0.3) = 73° in one step, and its quality 4√3·area/Σ side² may not fall below 0.05.
 _LEAST_COSINE = 0.3

@@ -8,7 +8,8 @@ is nearer. Pixels are visited in a fixed order, so pictures are the same on ever
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from partwhole.store.compiled import njit
 
 
 @njit(cache=True, nogil=True)
