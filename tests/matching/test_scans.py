@@ -178,6 +178,13 @@ def test_identical_shapes_and_two_wholes(small: ModuleType, matcher: Matcher) ->
     assert "the part has no border: nothing is missing from it, and two wholes are matched" in two.notes
 
 
+def test_a_part_and_a_whole_that_are_swapped(cut: Cut, matcher: Matcher) -> None:
+    found = match(cut.whole, cut.part, model=matcher)
+    check(found)
+    assert "the part has no border and the whole has holes; are they swapped?" in found.warnings
+    assert not any("two wholes are matched" in text for text in found.notes)
+
+
 def test_a_part_of_something_else(cut: Cut, matcher: Matcher) -> None:
     check(match(random_cuts(sphere(400), seed=1).part, cut.whole, model=matcher))
 

@@ -19,7 +19,7 @@ from partwhole.matching import refinement
 from partwhole.matching.answers import content_of, keep_answer, kept_answer, question
 from partwhole.matching.box import model_path
 from partwhole.matching.confidence import confidence_of, remark_on, rule_for
-from partwhole.matching.doubts import doubtful_regions
+from partwhole.matching.doubts import doubtful_regions, swapped_question
 from partwhole.matching.ensemble import Ensemble
 from partwhole.matching.features import WholeFeatures, weights_of
 from partwhole.matching.findings import fit_of, warnings_about
@@ -221,7 +221,10 @@ def _remarks(
 ) -> tuple[list[str], list[str]]:
     """What is unusual about the two surfaces: notes, and warnings."""
     notes, grave = [], []
-    if part.mesh.is_closed:
+    swapped = swapped_question(part.mesh, whole.mesh)
+    if swapped:
+        grave.append(swapped)
+    elif part.mesh.is_closed:
         if _same(part.given, whole.given):
             notes.append("part and whole are the same surface")
         else:
