@@ -256,7 +256,9 @@ def test_the_slider_between_before_and_after_shows_what_it_stands_at(
     # the map before is the one before
     np.testing.assert_array_equal(
         page.script("Array.from(partwhole.panels.list[0].coat.before.slice(0, 3))"),
-        page.script("Array.from(partwhole.panels.list[1].coat.paint.subarray(3 * partwhole.scene.before[0]).slice(0, 3))"),
+        page.script(
+            "Array.from(partwhole.panels.list[1].coat.paint.subarray(3 * partwhole.scene.before[0]).slice(0, 3))"
+        ),
     )
     assert page.script("document.getElementById('wipe').ariaValueText") == "before refinement"
 
@@ -296,7 +298,9 @@ def test_the_trust_explorer(scene: Scene, serve: Serve, browse: Browse) -> None:
     )
 
 
-def test_trust_opens_with_a_vertex_that_tells_something(scene: Scene, serve: Serve, browse: Browse, tmp_path: Path) -> None:
+def test_trust_opens_with_a_vertex_that_tells_something(
+    scene: Scene, serve: Serve, browse: Browse, tmp_path: Path
+) -> None:
     export_report(scene, tmp_path / "report.html")
     part = scene.part.mesh
     guaranteed = boundary_criterion(part, geodesic_distances(part, method="dijkstra")).mask.mean(axis=1)

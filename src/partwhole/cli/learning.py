@@ -42,7 +42,7 @@ def ready(device: Device) -> None:
         import torch  # noqa: F401
     except ModuleNotFoundError:
         raise ValueError("networks need torch: pip install 'partwhole[torch]'") from None
-    from partwhole.matching.training import check_device
+    from partwhole.store.accelerator import check_device
 
     try:
         check_device(device)
@@ -51,7 +51,7 @@ def ready(device: Device) -> None:
 
 
 def chosen_cache(wanted: bool) -> Cache | None:
-    return Cache.default() if wanted else None
+    return Cache.meant(wanted)
 
 
 def read_pairs(pairs: Pairs, voice: Voice, report: Stages) -> list[Pair]:

@@ -17,6 +17,7 @@ from partwhole.cli.options import JsonOption, Method, MethodOption, OutputOption
 from partwhole.cli.trust import NAMES, Trust, all_criteria, draw_trust, share, telling_vertex, what_holds
 from partwhole.cli.voice import Voice, output_folder, to_json, write_arrays, write_text
 from partwhole.mesh import Mesh
+from partwhole.mesh.formats.common import counted
 
 _MOST_ROWS = 2000
 _LARGEST = 4 << 30  # bytes: a file above this helps nobody who did not ask for it
@@ -141,7 +142,7 @@ def _vertex_number(text: str, mesh: Mesh) -> int | None:
 def _why_no_sphere(whole: Mesh) -> str | None:
     """The reason why a whole is no topological sphere, or None if it is one."""
     if not whole.is_closed:
-        return f"the whole, {whole.name}, has {len(whole.boundary_loops)} boundary loops, so it is no sphere"
+        return f"the whole, {whole.name}, has {counted(len(whole.boundary_loops), 'boundary loop')}, so it is no sphere"
     if whole.n_components != 1 or not whole.is_manifold or whole.euler_characteristic != 2:
         return (
             f"the whole, {whole.name}, is no sphere: it has {whole.n_components} components, Euler characteristic "

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwhole.mesh.surface import Mesh
+from partwhole.mesh.surface import Mesh, check_mesh
+from partwhole.store.arguments import check_number, check_whole_number
 
 
 def remesh(mesh: Mesh, edge_length: float, *, iterations: int = 10) -> Mesh:
@@ -18,6 +19,9 @@ def remesh(mesh: Mesh, edge_length: float, *, iterations: int = 10) -> Mesh:
     edge_length : in the units of the vertices
     iterations : rounds of splitting, collapsing, flipping and smoothing
     """
+    check_mesh(mesh)
+    check_number("edge_length", edge_length)
+    check_whole_number("iterations", iterations)
     size = float(np.linalg.norm(np.ptp(mesh.vertices, axis=0)))
     if not 0 < edge_length <= size:
         raise ValueError(f"edge_length={edge_length} must lie between 0 and the size of {mesh.name}, {size:.6g}")

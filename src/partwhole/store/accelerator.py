@@ -5,6 +5,14 @@ from __future__ import annotations
 from types import ModuleType
 
 
+def check_device(device: object) -> None:
+    """Raise ValueError, with the remedy, unless tensors can go there."""
+    if device == "cuda":
+        cuda_modules()
+    elif device != "cpu":
+        raise ValueError(f"device must be 'cpu' or 'cuda', got {device!r}")
+
+
 def cuda_modules() -> tuple[ModuleType, ModuleType]:
     """(torch, triton), or a ValueError with the remedy."""
     try:
