@@ -470,7 +470,7 @@ def test_what_is_meant_by_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert Cache.meant(one) is one
     assert Cache.meant(None) is None
     assert Cache.meant(False) is None
-    for given, folder in ((True, tmp_path / "default"), (tmp_path / "a", tmp_path / "a"), (str(tmp_path), tmp_path)):
-        found = Cache.meant(given)
+    for one_way, folder in ((True, tmp_path / "default"), (tmp_path / "a", tmp_path / "a"), (str(tmp_path), tmp_path)):
+        found = Cache.meant(one_way)
         assert found is not None
         assert found.folder == folder

@@ -6,6 +6,7 @@ import numpy as np
 
 from partwhole.mesh.surface import Mesh, check_mesh
 from partwhole.store.arguments import check_number, check_whole_number
+from partwhole.store.extras import how_to_install
 
 
 def remesh(mesh: Mesh, edge_length: float, *, iterations: int = 10) -> Mesh:
@@ -32,7 +33,7 @@ def remesh(mesh: Mesh, edge_length: float, *, iterations: int = 10) -> Mesh:
     try:
         import pymeshlab
     except ImportError as error:
-        raise ImportError("remesh needs pymeshlab: pip install 'partwhole[remesh]'") from error
+        raise ImportError(f"remesh needs pymeshlab: {how_to_install('remesh')}") from error
     session = pymeshlab.MeshSet(verbose=False)
     session.add_mesh(pymeshlab.Mesh(mesh.vertices.copy(), mesh.faces.astype(np.int32)))
     session.meshing_isotropic_explicit_remeshing(
