@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -58,6 +58,35 @@ def data_root() -> Path:
     if not root.is_dir():
         pytest.fail(f"PARTWHOLE_DATA is {folder}, which is no folder")
     return root
+
+
+# a piece of the reason why tests are skipped; what they are, why they did not run, and how they would
+_LEFT_OUT = (
+    ("no Chromium", "of the page", "no Chromium", "apt-get install chromium && .venv/bin/pytest {files}"),
+    (
+        "PARTWHOLE_DATA is not set",
+        "on published data",
+        "PARTWHOLE_DATA is not set",
+        "PARTWHOLE_DATA=FOLDER .venv/bin/pytest -m 'real_data and not slow and not gpu' {files}",
+    ),
+)
+
+
+# around all others, so that it comes last
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None, object, object]:
+    """A line for each kind of tests that did not run here, with the command that runs them."""
+    result = yield
+    skipped = terminalreporter.stats.get("skipped", [])
+    for reason, what, why, command in _LEFT_OUT:
+        missed = [report.nodeid for report in skipped if reason in str(report.longrepr)]
+        if missed:
+            files = " ".join(sorted({nodeid.partition("::")[0] for nodeid in missed}))
+            count = f"{len(missed)} test{'s' * (len(missed) > 1)} {what}"
+            terminalreporter.write_line(
+                f"{count} did not run, {why}; run by: {command.format(files=files)}", yellow=True
+            )
+    return result
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -19,6 +19,7 @@ from partwhole.geodesics import geodesic_distances
 from partwhole.matching import Matcher, TrainingConfig
 from partwhole.matching.matcher import new_network
 from partwhole.mesh.io import read_mesh
+from partwhole.store.extras import how_to_install
 
 
 def test_the_demo_leaves_pictures_a_summary_and_both_meshes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -109,5 +110,5 @@ def test_without_a_model_the_rest_is_done(
     assert "nothing is matched, since this installation has no model of its own" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "torch", None)
     assert main(["demo", "-o", str(tmp_path / "b"), "--vertices", "500"]) == 0
-    assert "pip install 'partwhole[torch]'" in capsys.readouterr().err
+    assert how_to_install("torch") in capsys.readouterr().err
     assert json.loads((tmp_path / "b" / "summary.json").read_text())["match"] is None

@@ -130,6 +130,16 @@ def test_millimetres_against_metres(own_set: Path, runs: list[Path], tmp_path: P
         assert (folder / "map.vts").read_text() == (matched / "map.vts").read_text()
 
 
+def test_a_part_and_a_whole_that_are_swapped(
+    own_set: Path, runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("match", own_set / "wholes/ball.ply", own_set / "parts/part0.ply", "--model", runs[0], "--no-pictures")
+    assert run(*words, "--report", tmp_path, "--headings", 1, "--no-cache") == 0
+    question = "the part has no border and the whole has holes; are they swapped?"
+    assert f"warning: {question}" in capsys.readouterr().out
+    assert question in json.loads((tmp_path / "summary.json").read_text())["warnings"]
+
+
 def test_large_pictures_show_fewer_vertices(
     own_set: Path, runs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,7 @@ from partwhole.datasets import Cut, cut_balls, cut_plane, sphere
 from partwhole.matching import PRESETS, study
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import write_mesh
+from partwhole.store.extras import how_to_install
 
 # what a template of FAUST does: rows in any order, some vertices twice, others never
 TEMPLATE = np.random.default_rng(0).integers(90, size=120)
@@ -395,4 +396,4 @@ def test_without_torch_one_line_says_so(
 ) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     assert main(["reproduce", *command, "--data", "nowhere"]) == 2
-    assert capsys.readouterr().err == "error: networks need torch: pip install 'partwhole[torch]'\n"
+    assert capsys.readouterr().err == f"error: networks need torch: {how_to_install('torch')}\n"

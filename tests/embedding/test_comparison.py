@@ -14,6 +14,7 @@ from partwhole.datasets import sphere, swiss_roll
 from partwhole.embedding import TCIE, WHCIE
 from partwhole.embedding.comparison import METHODS, Method, Outcome, Sample, compare, judge, named, run_method
 from partwhole.embedding.sample import check_connected
+from partwhole.store.extras import how_to_install
 
 ROLL = swiss_roll(600, variant="hole", width=20.0, seed=1)
 HAS_UMAP = importlib.util.find_spec("umap") is not None
@@ -44,7 +45,7 @@ def test_every_method_makes_a_map_or_says_why_not(outcomes: dict[str, Outcome]) 
     for name, outcome in outcomes.items():
         if name.startswith("umap") and not HAS_UMAP:
             assert outcome.skipped
-            assert outcome.error == "UMAP is not installed: pip install 'partwhole[umap]'"
+            assert outcome.error == f"UMAP is not installed: {how_to_install('umap')}"
             continue
         assert outcome.error is None
         assert outcome.embedding is not None
@@ -178,7 +179,7 @@ def test_umap_that_is_not_there(sample: Sample, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "umap", None)
     outcome = run_method(named("umap"), sample)
     assert outcome.skipped
-    assert outcome.error == "UMAP is not installed: pip install 'partwhole[umap]'"
+    assert outcome.error == f"UMAP is not installed: {how_to_install('umap')}"
 
 
 def test_more_than_three_dimensions() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from partwhole.datasets import cut_plane, sphere
-from partwhole.matching.doubts import doubtful_regions, reversed_share
+from partwhole.matching.doubts import doubtful_regions, reversed_share, swapped_question
 from partwhole.mesh import Mesh
 
 
@@ -44,6 +44,15 @@ def test_a_mirror_image_is_seen() -> None:
     assert reversed_share(turned, cut.part, whole) < 0.05
     mirrored = places.query(cut.part.vertices * [-1, 1, 1])[1]
     assert reversed_share(mirrored, cut.part, whole) > 0.95
+
+
+def test_what_looks_swapped_is_asked_about() -> None:
+    whole = sphere(300)
+    part = cut_plane(whole, (0, 0, 0.1), (0, 0, 1)).part
+    asked = swapped_question(whole, part)
+    assert asked == "the part has no border and the whole has holes; are they swapped?"
+    for pair in ((part, whole), (whole, whole), (part, part)):
+        assert swapped_question(*pair) is None
 
 
 def test_a_map_to_one_vertex_has_no_orientation() -> None:

@@ -25,6 +25,7 @@ def test_a_name_that_is_not_there() -> None:
 def test_without_torch_the_error_says_what_to_install() -> None:
     script = """
 import sys
+from partwhole.store.extras import how_to_install
 sys.modules["torch"] = None
 import partwhole.matching as matching
 matching.preset("pfaust-h")
@@ -34,4 +35,4 @@ except ModuleNotFoundError as error:
     print(error)
 """
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
-    assert told.strip() == "train needs torch: pip install 'partwhole[torch]'"
+    assert told.strip() == f"train needs torch: {how_to_install('torch')}"

@@ -122,6 +122,17 @@ def test_from_files_by_name_with_a_cache(
         match(cut.part, cut.whole, model="nobody")
 
 
+def test_a_cache_may_be_a_folder_or_the_default_one(
+    found: MatchedScan, cut: Cut, matcher: Matcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PARTWHOLE_CACHE", str(tmp_path))
+    for cache in (str(tmp_path), True):
+        again = match(cut.part, cut.whole, model=matcher, cache=cache)
+        assert np.array_equal(again.vertex_map, found.vertex_map)
+    assert again.from_cache
+    assert not match(cut.part, cut.whole, model=matcher, cache=False).from_cache
+
+
 def test_large_surfaces_are_matched_with_fewer_vertices(small: ModuleType, matcher: Matcher) -> None:
     whole = small.lopsided(3000)
     cut = cut_plane(whole, (0, 0, 0), (1.0, 0.5, 0.2))
@@ -176,6 +187,13 @@ def test_identical_shapes_and_two_wholes(small: ModuleType, matcher: Matcher) ->
     two = match(small.lopsided(250, 1), whole, model=matcher)
     check(two)
     assert "the part has no border: nothing is missing from it, and two wholes are matched" in two.notes
+
+
+def test_a_part_and_a_whole_that_are_swapped(cut: Cut, matcher: Matcher) -> None:
+    found = match(cut.whole, cut.part, model=matcher)
+    check(found)
+    assert "the part has no border and the whole has holes; are they swapped?" in found.warnings
+    assert not any("two wholes are matched" in text for text in found.notes)
 
 
 def test_a_part_of_something_else(cut: Cut, matcher: Matcher) -> None:

@@ -534,3 +534,15 @@ def test_arrays_that_can_not_be_kept(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="x holds Python objects"):
         cache.put(KEY, {"x": np.array([{}], dtype=object)})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_meant_by_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARTWHOLE_CACHE", str(tmp_path / "default"))
+    one = Cache(tmp_path)
+    assert Cache.meant(one) is one
+    assert Cache.meant(None) is None
+    assert Cache.meant(False) is None
+    for one_way, folder in ((True, tmp_path / "default"), (tmp_path / "a", tmp_path / "a"), (str(tmp_path), tmp_path)):
+        found = Cache.meant(one_way)
+        assert found is not None
+        assert found.folder == folder

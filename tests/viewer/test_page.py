@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from partwhole.criterion import boundary_criterion
 from partwhole.datasets import GroundTruth
 from partwhole.datasets.cutting import Cut
+from partwhole.geodesics import geodesic_distances
 from partwhole.mesh import Mesh, read_mesh
 from partwhole.mesh.io import write_mesh
 from partwhole.viewer import session as session_module
@@ -25,6 +27,7 @@ from partwhole.viewer.scene import Scene
 from partwhole.viewer.server import PageServer
 from partwhole.viewer.session import Session
 from partwhole.viewer.trust_explorer import TrustExplorer
+from partwhole.viewer.viewpoint import outward_normals
 
 Serve = Callable[..., PageServer]
 Browse = Callable[..., Any]
@@ -177,10 +180,14 @@ def test_all_can_be_done_from_the_keyboard(scene: Scene, serve: Serve, browse: B
     page.script("document.querySelector('.panel').focus()")
     page.key("3")
     assert page.script("partwhole.state.view") == "confidence"
+    page.key("6")  # errors, which are not known here
     page.key("9")  # there are not so many
     page.script("document.getElementById('vertex').focus()")
     page.key("1")  # is a number to be typed here
     assert page.script("partwhole.state.view") == "confidence"
+    page.script("document.getElementById('borders').focus()")
+    page.key("2")  # nobody types into a box to be ticked
+    assert page.script("partwhole.state.view") == "texture"
     page.script("document.querySelector('.panel').focus()")
     azimuth = page.script("partwhole.state.cameras.part.azimuth")
     page.key("ArrowLeft")
@@ -202,16 +209,58 @@ def test_all_can_be_done_from_the_keyboard(scene: Scene, serve: Serve, browse: B
     assert page.script("document.querySelector('#status').getAttribute('aria-live')") == "polite"
 
 
-def test_the_slider_shows_the_map_before_refinement(scene: Scene, serve: Serve, browse: Browse) -> None:
+def test_a_view_has_the_same_key_whatever_else_is_shown(scene: Scene, cut: Cut, serve: Serve, browse: Browse) -> None:
+    keys = {"plain": "1", "correspondence": "1", "texture": "2", "confidence": "3", "distortion": "4", "trust": "5"}
+    known = replace(scene, truth=GroundTruth.of_map(cut.vertex_map))
+    for shown in (scene, known, Scene.of(cut.part, cut.whole)):
+        page = browse(serve(Session(shown, match=False)).address)
+        views = page.script("[...document.querySelectorAll('#views button')].map((b) => [b.dataset.view, b.title])")
+        for view, title in views:
+            key = (keys | {"errors": "6"})[view]
+            page.key(key)
+            assert page.script("partwhole.state.view") == view
+            # a pointer that rests on the button is told, and so is who reads the hint
+            assert title.endswith(f"key {key}")
+            assert f"{key} {page.text(f'[data-view={view}]')}" in page.text("#hint")
+
+
+def test_the_slider_between_before_and_after_shows_what_it_stands_at(
+    scene: Scene, serve: Serve, browse: Browse
+) -> None:
     page = browse(serve(Session(scene)).address)
-    after = page.picture()
-    page.script("const w = document.getElementById('wipe'); w.value = 100; w.dispatchEvent(new Event('input'))")
-    page.settle()
-    before = page.picture()
-    assert page.script("partwhole.panels.list[0].wipe") == 1
-    half = after.shape[1] // 2
-    assert (np.abs(after.astype(int) - before)[:, : half - 4].max(axis=2) > 12).mean() > 0.005
-    assert (np.abs(after.astype(int) - before)[:, half + 4 :].max(axis=2) > 12).mean() == 0  # the whole stays as it is
+
+    def at(value: int) -> np.ndarray:
+        page.script(f"document.getElementById('wipe').value = {value}")
+        page.script("document.getElementById('wipe').dispatchEvent(new Event('input'))")
+        page.settle()
+        return page.picture().astype(int)
+
+    # at its right end, where "after" stands, it begins, and shows the map itself
+    at_first = page.picture().astype(int)
+    assert page.script("document.getElementById('wipe').value") == "100"
+    words = page.script("[...document.querySelector('#wiper').children].map((e) => e.innerText)")
+    assert words[0].startswith("before")
+    assert words[2] == "after"
+    after, between, before = at(100), at(50), at(0)
+    assert np.abs(after - at_first).max() == 0
+    panel = after.shape[1] // 2
+    changed = [(np.abs(a - b).max(axis=2) > 12) for a, b in ((after, before), (after, between), (between, before))]
+    assert changed[0][:, : panel - 4].mean() > 0.01
+    for apart in changed:
+        assert apart[:, panel + 4 :].mean() == 0  # the whole stays as it is
+    # in between the line stands where the slider does: to its left the map after refinement, to its right the one before
+    assert changed[1][:, : panel // 2 - 90].mean() == 0
+    assert changed[1][:, panel // 2 + 90 : panel - 4].mean() > 0.01
+    assert changed[2][:, panel // 2 + 90 : panel - 4].mean() == 0
+    assert changed[2][:, : panel // 2 - 90].mean() > 0.01
+    # the map before is the one before
+    np.testing.assert_array_equal(
+        page.script("Array.from(partwhole.panels.list[0].coat.before.slice(0, 3))"),
+        page.script(
+            "Array.from(partwhole.panels.list[1].coat.paint.subarray(3 * partwhole.scene.before[0]).slice(0, 3))"
+        ),
+    )
+    assert page.script("document.getElementById('wipe').ariaValueText") == "before refinement"
 
 
 def test_the_trust_explorer(scene: Scene, serve: Serve, browse: Browse) -> None:
@@ -219,8 +268,9 @@ def test_the_trust_explorer(scene: Scene, serve: Serve, browse: Browse) -> None:
     page.view("trust")
     titles = page.script("partwhole.panels.list.map((p) => p.title)")
     assert titles[:2] == ["C_T, boundary criterion", "C_W, wormhole criterion"]
+    page.wait("partwhole.state.found.pair")  # of the vertex that it opens with
     vertex = page.click_vertex(1, skip=20)
-    page.wait("partwhole.state.found.pair")
+    page.wait(f"partwhole.state.found.pair && partwhole.state.found.trust?.vertex === {vertex}")
     row = TrustExplorer.of(scene.part.mesh).row(vertex)
     shares = page.script("partwhole.state.found.trust.shares")
     for kind in ("boundary", "wormhole", "same-loop"):
@@ -248,15 +298,62 @@ def test_the_trust_explorer(scene: Scene, serve: Serve, browse: Browse) -> None:
     )
 
 
+def test_trust_opens_with_a_vertex_that_tells_something(
+    scene: Scene, serve: Serve, browse: Browse, tmp_path: Path
+) -> None:
+    export_report(scene, tmp_path / "report.html")
+    part = scene.part.mesh
+    guaranteed = boundary_criterion(part, geodesic_distances(part, method="dijkstra")).mask.mean(axis=1)
+    to_the_eye = outward_normals(part) @ scene.part.camera.axes[2]
+    for address in (serve(Session(scene)).address, (tmp_path / "report.html").as_uri()):
+        page = browse(address)
+        page.view("trust")
+        page.wait("partwhole.state.found.pair")
+        vertex = page.script("partwhole.state.picked")
+        assert page.script("document.getElementById('vertex').value") == str(vertex)
+        # one that is seen at once, and more is guaranteed with it than with most
+        assert to_the_eye[vertex] > 0.2
+        assert guaranteed[vertex] > np.median(guaranteed[to_the_eye > 0.3])
+        shares = page.script("partwhole.state.found.trust.shares")
+        assert 0.01 < shares["boundary"] < shares["wormhole"] < 1
+        # no two panels look alike
+        boxes, shot = page.script("partwhole.panels.boxes()"), page.picture().astype(int)
+        seen = [shot[: int(box["height"]) - 1, int(box["left"]) + 2 :][:, : int(box["width"]) - 4] for box in boxes]
+        for k, one in enumerate(seen):
+            for other in seen[:k]:
+                height, width = (min(a, b) for a, b in zip(one.shape[:2], other.shape[:2], strict=True))
+                apart = np.abs(one[:height, :width] - other[:height, :width]).max(axis=2)
+                assert (apart > 30).mean() > 0.005
+    # who has chosen a vertex already keeps it
+    page.view("correspondence")
+    page.script("partwhole.chooseVertex(3)")
+    page.view("trust")
+    assert page.script("partwhole.state.picked") == 3
+
+
+def test_a_drag_turns_after_a_click_with_shift(scene: Scene, serve: Serve, browse: Browse) -> None:
+    page = browse(serve(Session(scene)).address)
+    page.view("trust")
+    page.wait("partwhole.state.found.pair")
+    chosen = page.click_vertex(0, skip=40, shift=True)
+    page.wait(f"partwhole.state.found.pair.other === {chosen}")
+    page.click_vertex(2, skip=60, shift=True)
+    assert page.script("getSelection().toString()") == ""
+    for x, y in (page.seen_vertex(1, skip=50)[1:], page.middle(".panel h2 small")):
+        azimuth = page.script("partwhole.state.cameras.part.azimuth")
+        page.drag((x, y), (x + 80, y))
+        assert page.script("partwhole.state.cameras.part.azimuth") != azimuth
+
+
 def test_distances_with_a_proof_can_be_chosen(scene: Scene, serve: Serve, browse: Browse) -> None:
     page = browse(serve(Session(scene)).address)
     page.view("trust")
     page.script("partwhole.chooseVertex(40)")
-    page.wait("partwhole.state.found.trust")
+    page.wait("partwhole.state.found.trust?.vertex === 40")
     page.script(
         "const m = document.getElementById('method'); m.value = 'dijkstra'; m.dispatchEvent(new Event('change'))"
     )
-    page.wait("partwhole.state.found.pair")
+    page.wait("partwhole.state.found.trust && partwhole.state.found.pair")
     assert "Proved: a guaranteed pair has the same distance along edges on the whole" in page.text("#details")
     row = TrustExplorer.of(scene.part.mesh, method="dijkstra").row(40)
     assert page.script("partwhole.state.found.trust.shares.wormhole") == pytest.approx(
@@ -271,14 +368,13 @@ def test_a_part_without_holes_is_guaranteed_altogether(cut: Cut, serve: Serve, b
         "Trust",
     ]
     page.view("trust")
-    page.click_vertex(0)
     page.wait("partwhole.state.found.trust")
     assert "Every distance to this vertex is guaranteed" in page.text("#details")
 
 
 @pytest.fixture
 def two_files(cut: Cut, tmp_path: Path) -> tuple[Path, Path]:
-    write_mesh(cut.part, tmp_path / "scan.ply")
+    write_mesh(cut.part.scaled(1000), tmp_path / "scan.ply")
     write_mesh(cut.whole, tmp_path / "template.obj")
     return tmp_path / "scan.ply", tmp_path / "template.obj"
 
@@ -294,7 +390,7 @@ def test_two_files_are_dropped_and_matched(
     monkeypatch.setattr(session_module, "matched", slow)
     page = browse(serve(Session(None)).address)
     assert "Drop a part and its whole here" in page.text("#welcome")
-    page.drop(*reversed(two_files))  # in the wrong order: the smaller one is the part
+    page.drop(*reversed(two_files))  # in the wrong order: the one with holes is the part, whatever its units
     page.wait("document.getElementById('status').innerText.startsWith('computing features')")
     assert page.text("h1") == "scan.ply → template.obj"
     assert page.script("partwhole.scene.map") is None
@@ -304,6 +400,23 @@ def test_two_files_are_dropped_and_matched(
     # the other way round, if the guess was wrong
     page.click('[data-action="swap"]')
     page.wait("document.querySelector('h1').innerText === 'template.obj → scan.ply'")
+
+
+def test_a_pair_that_looks_swapped_is_asked_about(cut: Cut, serve: Serve, browse: Browse, tmp_path: Path) -> None:
+    question = "the part has no border and the whole has holes; are they swapped?"
+    # as `match` leaves it: its warnings have the question too
+    scene = Scene.of(cut.whole, cut.part, np.zeros(cut.whole.n_vertices, np.int64), warnings=(question, "and more"))
+    page = browse(serve(Session(scene, match=False)).address)
+    said = page.script("[...document.querySelectorAll('#warnings p')].map((p) => p.firstChild.textContent)")
+    assert said == [question.capitalize(), "and more"]
+    page.click("#warnings button")
+    page.wait("partwhole.scene.part.meta.loops === 2 && partwhole.scene.whole.meta.loops === 0")
+    assert page.text("#warnings") == ""
+    # in a report nothing can be swapped, but the question stands
+    export_report(Scene.of(cut.whole, cut.part), tmp_path / "report.html")
+    page = browse((tmp_path / "report.html").as_uri())
+    assert page.text("#warnings") == question.capitalize()
+    assert page.script("document.querySelectorAll('#warnings button').length") == 0
 
 
 def test_files_one_after_the_other(two_files: tuple[Path, Path], serve: Serve, browse: Browse) -> None:

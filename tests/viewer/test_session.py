@@ -127,6 +127,20 @@ def test_dropped_files_may_come_in_the_wrong_order(cut: Cut, off_file: Callable[
     assert session.shown().whole is None
 
 
+def test_what_is_shown_can_be_swapped(cut: Cut) -> None:
+    session = Session(Scene.of(cut.whole, cut.part, warnings=("of the map that was",)), match=False)
+    asked = session.shown().swapped
+    assert asked == "the part has no border and the whole has holes; are they swapped?"
+    assert session.swap() == {"title": f"{cut.part.name} → {cut.whole.name}"}
+    shown = session.shown()
+    assert shown.whole is not None
+    assert (shown.part.full, shown.whole.full) == (cut.part, cut.whole)
+    assert (shown.swapped, shown.warnings, shown.vertex_map) == (None, (), None)
+    alone = Session(Scene.of(cut.part), match=False)
+    with pytest.raises(ValueError, match="there is no whole to swap the part with"):
+        alone.swap()
+
+
 def test_a_match_that_fails_is_told_in_words(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     bare = replace(scene, vertex_map=None, vertex_map_before=None, confidence=None, doubtful=None)
     for fault, told in (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from partwhole.cli.learning import stages
 from partwhole.cli.match_folder import summary_of, write_map, write_pictures, write_summary
 from partwhole.cli.voice import Voice, output_folder
+from partwhole.store.extras import how_to_install
 
 if TYPE_CHECKING:
     from partwhole.datasets.cutting import Cut
@@ -26,7 +27,7 @@ def why_not(model: str) -> str | None:
     try:
         import torch  # noqa: F401
     except ModuleNotFoundError:
-        return "nothing is matched, since networks need torch: pip install 'partwhole[torch]'"
+        return f"nothing is matched, since networks need torch: {how_to_install('torch')}"
     from partwhole.matching.box import model_names
 
     if model == "default" and model not in model_names():

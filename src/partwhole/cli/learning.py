@@ -18,6 +18,7 @@ import typer
 from partwhole.cli.voice import Voice
 from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.store.cache import Cache
+from partwhole.store.extras import how_to_install
 
 Device = Literal["cpu", "cuda"]
 
@@ -41,8 +42,8 @@ def ready(device: Device) -> None:
     try:
         import torch  # noqa: F401
     except ModuleNotFoundError:
-        raise ValueError("networks need torch: pip install 'partwhole[torch]'") from None
-    from partwhole.matching.training import check_device
+        raise ValueError(f"networks need torch: {how_to_install('torch')}") from None
+    from partwhole.store.accelerator import check_device
 
     try:
         check_device(device)

@@ -19,6 +19,7 @@ from partwhole.cli.trust import NAMES, Trust, all_criteria, draw_trust, share, t
 from partwhole.cli.voice import Voice, output_folder, to_json, write_arrays, write_text
 from partwhole.geodesics.metrics import Metric, uniform_metric
 from partwhole.mesh import Mesh
+from partwhole.mesh.formats.common import counted
 
 WRITES = ("masks.npz", "trust.png", "soft.png", "summary.json")
 _MOST_ROWS = 2000
@@ -152,7 +153,7 @@ def _in_space(part: Mesh, bound: float) -> float | Metric:
 def _why_no_sphere(whole: Mesh) -> str | None:
     """The reason why a whole is no topological sphere, or None if it is one."""
     if not whole.is_closed:
-        return f"the whole, {whole.name}, has {len(whole.boundary_loops)} boundary loops, so it is no sphere"
+        return f"the whole, {whole.name}, has {counted(len(whole.boundary_loops), 'boundary loop')}, so it is no sphere"
     if whole.n_components != 1 or not whole.is_manifold or whole.euler_characteristic != 2:
         return (
             f"the whole, {whole.name}, is no sphere: it has {whole.n_components} components, Euler characteristic "

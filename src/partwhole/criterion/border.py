@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from partwhole.criterion.min_plus import Device, min_plus
 from partwhole.geodesics.metrics import Metric
 from partwhole.mesh.surface import Mesh
+from partwhole.store.arguments import check_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +70,10 @@ class Border:
 
 
 def bound_of(metric_bound: float | Metric) -> float:
-    return metric_bound.lower_bound if isinstance(metric_bound, Metric) else float(metric_bound)
+    if isinstance(metric_bound, Metric):
+        return metric_bound.lower_bound
+    check_number("metric_bound", metric_bound)
+    return float(metric_bound)
 
 
 def check_size(mesh: Mesh, metric_bound: float | Metric) -> None:

@@ -14,7 +14,8 @@ from partwhole.criterion.border import Border, bound_of
 from partwhole.criterion.min_plus import Device, min_plus
 from partwhole.criterion.result import ROUNDING, Criterion, Kind
 from partwhole.geodesics.metrics import Metric
-from partwhole.mesh.surface import Mesh
+from partwhole.mesh.surface import Mesh, check_mesh
+from partwhole.store.arguments import as_array, check_number
 
 Array = Any
 """A NumPy array, or a torch tensor where distances are on a CUDA device."""
@@ -23,6 +24,7 @@ Array = Any
 def given_distances(
     mesh: Mesh, D: ArrayLike, rows: ArrayLike | None, from_boundary: ArrayLike | None, device: Device
 ) -> GivenDistances:
+    check_mesh(mesh)
     if device == "cuda":
         from partwhole.criterion.cuda.given import DeviceDistances
 
@@ -97,6 +99,7 @@ class GivenDistances:
     ) -> Criterion:
         if rtol is None:
             rtol = 1e-5 if self.distances.dtype.itemsize == 4 else 1e-9
+        check_number("rtol", rtol)
         if not 0 <= rtol < np.inf:
             raise ValueError(f"rtol must be finite and at least 0, got {rtol}")
         unproved = why_not_proved(
@@ -178,7 +181,7 @@ def unchanging(array: Float[np.ndarray, "*_"]) -> Float[np.ndarray, "*_"]:
 
 
 def checked_distances(name: str, given: ArrayLike) -> Float[np.ndarray, "_ n"]:
-    array = np.asarray(given)
+    array = as_array(f"{name} must be a matrix of float32 or float64", given)
     if array.dtype not in (np.float32, np.float64) or array.ndim != 2:
         raise ValueError(
             f"{name} must be a matrix of float32 or float64, got {array.dtype} of shape {array.shape}: use astype"
@@ -190,7 +193,7 @@ def checked_distances(name: str, given: ArrayLike) -> Float[np.ndarray, "_ n"]:
 
 
 def _checked_rows(rows: ArrayLike, n: int) -> Int[np.ndarray, "r"]:
-    array = np.asarray(rows)
+    array = as_array("rows must be a list of vertex numbers", rows)
     if array.ndim != 1 or not (np.issubdtype(array.dtype, np.integer) or array.size == 0):
         raise ValueError(f"rows must be a list of vertex numbers, got {array.dtype} of shape {array.shape}")
     array = array.astype(np.int64)

@@ -23,7 +23,7 @@ from partwhole.criterion.loops import check_piece_of_sphere
 from partwhole.criterion.min_plus import Device
 from partwhole.criterion.result import Criterion
 from partwhole.geodesics.metrics import Metric
-from partwhole.mesh.surface import Mesh
+from partwhole.mesh.surface import Mesh, check_mesh
 
 
 def boundary_criterion(
@@ -147,6 +147,7 @@ def same_loop_criterion(
             f"whole_genus is {whole_genus}: a missing piece can then have several loops, and a way can leave "
             "through one and come back through another; use wormhole_criterion"
         )
+    check_mesh(mesh)
     check_piece_of_sphere(mesh)
     given = given_distances(mesh, D, rows, from_boundary, device)
     border = given.border(mesh, metric_bound, sound)

@@ -14,6 +14,8 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole.geodesics import geodesic_distances
 from partwhole.mesh import Mesh
+from partwhole.mesh.surface import check_mesh
+from partwhole.store.arguments import as_array, as_numbers, check_seed
 
 Point = Sequence[float] | np.ndarray
 Method = Literal["dijkstra", "fast_marching", "exact"]
@@ -66,6 +68,7 @@ def cut_plane(mesh: Mesh, origin: Point, normal: Point) -> Cut:
     >>> cut_plane(sphere(1000), origin=(0, 0, 0), normal=(0, 0, 1)).part
     Mesh('sphere': 500 vertices, 943 faces, 1 boundary loops, 1 components)
     """
+    check_mesh(mesh)
     point, direction = _checked_vector(origin, "origin"), _checked_vector(normal, "normal")
     if not direction.any():
         raise ValueError("normal=(0, 0, 0) has no direction")
@@ -90,14 +93,15 @@ def cut_balls(
     radius : of all balls, or one for each, in the units of the vertices
     method : how distances are measured, as in `geodesic_distances`
     """
-    sources = np.atleast_1d(np.asarray(centres))
+    check_mesh(mesh)
+    sources = np.atleast_1d(as_array("centres must be a list of vertex numbers", centres))
     if sources.ndim != 1 or len(sources) == 0 or not np.issubdtype(sources.dtype, np.integer):
         raise ValueError(f"centres must be a list of vertex numbers, got {centres!r}")
     if sources.min() < 0 or sources.max() >= mesh.n_vertices:
         raise ValueError(
             f"centres reach from {sources.min()} to {sources.max()}, vertices from 0 to {mesh.n_vertices - 1}"
         )
-    radii = np.broadcast_to(np.asarray(radius, dtype=float), sources.shape)
+    radii = np.broadcast_to(as_numbers("radius", radius), sources.shape)
     if not np.all(radii >= 0):
         raise ValueError(f"radius={radius} must not be negative")
     distances = np.asarray(geodesic_distances(mesh, sources, method=method))
@@ -122,6 +126,8 @@ def random_cuts(mesh: Mesh, recipe: Recipe = "pfaust-m", seed: int | np.random.G
     >>> 0.4 <= random_cuts(sphere(1000), "holes", seed=3).area_share <= 0.7
     True
     """
+    check_mesh(mesh)
+    check_seed(seed)
     if mesh.area == 0:
         raise ValueError(f"{mesh.name} has area 0; the recipes are for surfaces with area")
     rng = np.random.default_rng(seed)

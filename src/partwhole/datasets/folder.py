@@ -18,6 +18,7 @@ from partwhole.datasets.number_files import read_npz, read_vts
 from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import FORMATS, read_mesh
+from partwhole.store.arguments import checked_path
 
 _MAPS = (".npz", ".csv", ".vts")
 # of the factor that gives a whole area 1
@@ -47,7 +48,7 @@ class FolderPairs(Pairs):
     """
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
-        folder = Path(root)
+        folder = checked_path("root", root)
         missing = [name for name in ("wholes", "parts") if not (folder / name).is_dir()]
         if missing:
             raise FileNotFoundError(f"{root} has no {', no '.join(missing)}: parts/ and wholes/ hold the surfaces")

@@ -16,6 +16,7 @@ from partwhole.datasets.cutting import Cut, Recipe, random_cuts
 from partwhole.datasets.ground_truth import GroundTruth
 from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.mesh import Mesh
+from partwhole.store.arguments import check_whole_number
 
 Wholes = Literal["rest", "others", "all"]
 
@@ -87,8 +88,10 @@ class BodyPoses(Mapping):  # not of str to Mesh: who checks types at run time wo
         if not kinds or not set(kinds) <= set(known):
             raise ValueError(f"plans must be one or several of {', '.join(map(repr, known))}, got {plans!r}")
         for name, value in (("n_bodies", n_bodies), ("poses", poses)):
+            check_whole_number(name, value)
             if value < 1:
                 raise ValueError(f"{name}={value} must be at least 1")
+        check_whole_number("seed", seed)
         if seed < 0:
             raise ValueError(f"seed={seed} must not be negative")
         given: tuple[Any, ...] = (n_bodies, poses, kinds, n_vertices, strength, seed)

@@ -19,6 +19,7 @@ from partwhole.datasets.generated import BodyPoses
 from partwhole.datasets.made_folder import MadeFolder
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import read_mesh
+from partwhole.store.arguments import checked_path
 
 Matched = Literal["own", "others", "all"]
 Progress = Callable[[int, int], None]
@@ -253,7 +254,7 @@ def _meshes_of(source: str | os.PathLike[str] | Mapping, repair: bool) -> _Meshe
         said = "generated bodies; pose0 is the rest pose" if isinstance(source, BodyPoses) else "meshes in memory"
         is_decided = isinstance(source, BodyPoses)
         return _Meshes({name: name for name in source}, lambda name: (source[name], ""), said, identity, is_decided)
-    folder = Path(source)
+    folder = checked_path("source", source)
     if not folder.is_dir():
         raise FileNotFoundError(f"{source} is no folder; give one that holds meshes")
     files = surface_files(folder)

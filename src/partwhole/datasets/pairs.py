@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, overload
@@ -9,6 +10,8 @@ from typing import Any, Literal, overload
 from partwhole.datasets.cutting import Cut
 from partwhole.datasets.ground_truth import GroundTruth
 from partwhole.mesh import Mesh
+from partwhole.mesh.surface import check_mesh
+from partwhole.store.arguments import in_short
 
 # noise and pose change areas, but not by half
 _LARGEST_PART = 1.5
@@ -42,6 +45,8 @@ class Pair:
         return f"Pair({self.name!r}: {self.part.n_vertices} vertices of {self.whole.n_vertices}, ground truth: {truth})"
 
     def __post_init__(self) -> None:
+        check_mesh(self.part, "part")
+        check_mesh(self.whole, "whole")
         truth = self.ground_truth
         if truth is None or len(truth) == 0:
             return
@@ -81,6 +86,8 @@ class Pair:
         >>> round(pair.whole.area, 6), round(pair.part.area / cut.part.area, 6) == round(pair.scale**2, 6)
         (1.0, True)
         """
+        check_mesh(part, "part")
+        check_mesh(whole, "whole")
         if part.area > _LARGEST_PART * whole.area:
             raise ValueError(
                 f"{part.name} has area {part.area:.4g}, {whole.name} {whole.area:.4g}: a part isn't larger than its "
@@ -105,6 +112,21 @@ class Pair:
         if self.ground_truth is None:
             raise ValueError(f"{self.name} has no ground truth to round")
         return replace(self, ground_truth=self.ground_truth.rounded(self.whole.vertices))
+
+
+def given_pairs(pairs: Iterable[Any]) -> Iterator[Pair]:
+    """The pairs of a data set, one after the other; what is none is refused in words."""
+    if isinstance(pairs, str | os.PathLike):
+        raise ValueError(
+            f"pairs must be a data set, got {in_short(pairs)}; pw.datasets.FolderPairs(path) reads a folder"
+        )
+    if not isinstance(pairs, Iterable):
+        raise ValueError(f"pairs must be a data set or a list of pw.datasets.Pair, got {in_short(pairs)}")
+    for pair in pairs:
+        if not isinstance(pair, Pair):
+            kind = type(pair).__name__
+            raise ValueError(f"pairs must be of pw.datasets.Pair, got {kind}; use pw.datasets.Pair.of(part, whole)")
+        yield pair
 
 
 # not Sequence[Pair]: who checks types at run time would read a pair to look at it

@@ -14,6 +14,7 @@ from scipy import sparse
 from partwhole.datasets.number_files import read_npz
 from partwhole.datasets.people_poses import NEEDED, Turns, random_turns
 from partwhole.mesh import Mesh
+from partwhole.store.arguments import checked_path
 
 FILE = "bodies_cc0.npz"
 WHAT = (
@@ -60,7 +61,7 @@ class People:
     path: Path
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        given = Path(path)
+        given = checked_path("path", path)
         file = given / FILE if given.suffix != ".npz" else given
         if not file.is_file():
             where = f"{given} holds no {FILE}" if given.suffix != ".npz" else f"there is no file {given}"

@@ -19,6 +19,7 @@ from partwhole.datasets.number_files import read_npz, read_numbers, read_vts
 from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import read_mesh
+from partwhole.store.arguments import checked_path
 
 Level = Literal["M", "H"]
 
@@ -49,7 +50,7 @@ class PFaust:
     def __init__(self, root: str | os.PathLike[str], level: Level) -> None:
         if level not in ("M", "H"):
             raise ValueError(f"level must be 'M' or 'H', got {level!r}")
-        folder = Path(root)
+        folder = checked_path("root", root)
         if not (folder / "pfaust").is_dir() and (folder / "PFAUST-M").is_dir():
             folder = folder.absolute().parent
         bundles = (folder, folder / f"PFAUST_{level}", folder / "PFAUST" / f"PFAUST_{level}")

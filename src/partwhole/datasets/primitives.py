@@ -13,6 +13,7 @@ import numpy as np
 
 from partwhole.datasets.strips import rectangle, revolve, share_out
 from partwhole.mesh import Mesh
+from partwhole.store.arguments import check_number, check_whole_number
 
 
 def plane(
@@ -300,15 +301,18 @@ def _row_count(length: float, area: float, n_vertices: int, *, least: int, most:
 
 def _check_positive(**sizes: float) -> None:
     for name, value in sizes.items():
+        check_number(name, value)
         if not (np.isfinite(value) and value > 0):
             raise ValueError(f"{name}={value} must be a positive number")
 
 
 def _check_count(surface: str, n_vertices: int, least: int) -> None:
+    check_whole_number("n_vertices", n_vertices)
     if n_vertices < least:
         raise ValueError(f"{surface}: n_vertices={n_vertices} is too few, at least {least} are needed")
 
 
 def _check_jitter(jitter: float) -> None:
+    check_number("jitter", jitter)
     if not 0 <= jitter <= 1:
         raise ValueError(f"jitter={jitter} must lie between 0 (regular) and 1")

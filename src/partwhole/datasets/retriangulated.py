@@ -23,6 +23,7 @@ from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.datasets.people import People
 from partwhole.datasets.triangulations import Triangulation, locate, retriangulate
 from partwhole.mesh import Mesh
+from partwhole.store.arguments import in_short
 
 Sizes = int | tuple[int, int]
 
@@ -75,6 +76,8 @@ def people_pairs(
     seed : decides everything
     name : what to call the set in tables
     """
+    if not isinstance(people, People):
+        raise ValueError(f"people must be People, got {in_short(people)}; use pw.datasets.People(path)")
     numbers = tuple(range(len(people))) if which is None else tuple(int(k) for k in which)
     beyond = [k for k in numbers if not 0 <= k < len(people)]
     if beyond or not numbers or len(set(numbers)) < len(numbers):

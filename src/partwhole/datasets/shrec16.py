@@ -21,6 +21,7 @@ from partwhole.mesh.formats import off
 from partwhole.mesh.formats.common import counted
 from partwhole.mesh.io import read_mesh
 from partwhole.mesh.repair import duplicate_faces
+from partwhole.store.arguments import checked_path
 
 Damage = Literal["cuts", "holes"]
 
@@ -58,9 +59,9 @@ class Shrec16:
     ) -> None:
         if centre not in ("own", "whole"):
             raise ValueError(f"centre must be 'own' or 'whole', got {centre!r}")
-        if damage not in _SPLIT:
+        if not isinstance(damage, str) or damage not in _SPLIT:
             raise ValueError(f"damage must be 'cuts' or 'holes', got {damage!r}")
-        folder = Path(root)
+        folder = checked_path("root", root)
         if not (folder / "null").is_dir() and (folder / "shrec16" / "null").is_dir():
             folder = folder / "shrec16"
         object.__setattr__(self, "root", folder)

@@ -8,6 +8,8 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Bool, Float
 
+from partwhole.store.arguments import check_number, check_whole_number
+
 Variant = Literal["whole", "hole", "cut"]
 
 # The rectangle that is missing, in shares of the sheet's length and width; a cut goes on to the outer end.
@@ -78,8 +80,11 @@ def swiss_roll(
     >>> bool(np.allclose(roll.flat[:, 0], arc_length(t) - arc_length(1.5 * np.pi)))
     True
     """
+    check_whole_number("n_samples", n_samples)
     if n_samples <= _NEIGHBOURS:
         raise ValueError(f"n_samples must be at least {_NEIGHBOURS + 1}, got {n_samples}")
+    check_number("noise", noise)
+    check_number("width", width)
     if not 0 <= noise < np.inf:
         raise ValueError(f"noise must be finite and at least 0, got {noise}")
     if not 0 < width < np.inf:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from partwhole.datasets.pairs import Pair
+from partwhole.datasets.pairs import Pair, given_pairs
 from partwhole.mesh import Mesh
 
 
@@ -27,7 +27,7 @@ def with_parts_turned(pairs: Iterable[Pair], *, seed: int = 0) -> list[Pair]:
     """
     turned: dict[str, Mesh] = {}
     found = []
-    for pair in pairs:
+    for pair in given_pairs(pairs):
         part, key = pair.part, pair.part.content_hash
         if key not in turned:
             R = random_rotation(np.random.default_rng((seed, len(turned))))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from partwhole.embedding.point_clouds import confirmed_steps, graph_distances, n
 from partwhole.embedding.sklearn_versions import checked_data
 from partwhole.geodesics import geodesic_distances
 from partwhole.mesh import Mesh
+from partwhole.mesh.surface import check_mesh
+from partwhole.store.arguments import check_whole_number
 
 # A boundary point that is missed makes pairs seem guaranteed that are not; one too many only costs pairs. So the
 # criterion is given more points than are likely to be on the boundary.
@@ -44,8 +46,11 @@ class GivenSurface:
 def surface_given(estimator: Any, X: Any, points: Any) -> GivenSurface:
     if estimator.metric not in ("euclidean", "precomputed"):
         raise ValueError(f'metric must be "euclidean" or "precomputed", got {estimator.metric!r}')
-    _check_whole_number("n_neighbors", estimator.n_neighbors, or_none=False)
-    _check_whole_number("path_neighbors", estimator.path_neighbors, or_none=True)
+    if isinstance(X, str | os.PathLike):
+        check_mesh(X, "X")
+    check_whole_number("n_components", estimator.n_components)
+    check_whole_number("n_neighbors", estimator.n_neighbors)
+    check_whole_number("path_neighbors", estimator.path_neighbors, or_none=True)
     precomputed = estimator.metric == "precomputed"
     if points is not None and not precomputed:
         raise ValueError('points goes with metric="precomputed"; here X has the points itself')
@@ -55,11 +60,6 @@ def surface_given(estimator: Any, X: Any, points: Any) -> GivenSurface:
         return _from_mesh(estimator, X)
     X = checked_data(estimator, X)
     return _from_distances(estimator, X, points) if precomputed else _from_points(estimator, X)
-
-
-def _check_whole_number(name: str, value: Any, *, or_none: bool) -> None:
-    if not (isinstance(value, Integral) or (or_none and value is None)):
-        raise ValueError(f"{name} must be a whole number{' or None' * or_none}, got {value!r}")
 
 
 def _from_points(estimator: Any, X: np.ndarray) -> GivenSurface:

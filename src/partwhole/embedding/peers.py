@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole.embedding.sample import Method, Sample
+from partwhole.store.extras import how_to_install
 
 # As in the paper.
 _PERPLEXITY = 50
@@ -104,7 +105,7 @@ def _umap_places(sample: Sample, geodesic: bool) -> Any:
     try:
         umap: Any = import_module("umap")
     except ImportError:
-        raise ImportError("UMAP is not installed: pip install 'partwhole[umap]'") from None
+        raise ImportError(f"UMAP is not installed: {how_to_install('umap')}") from None
     knobs: dict[str, Any] = {
         "n_components": sample.n_components,
         "n_neighbors": sample.n_neighbors,

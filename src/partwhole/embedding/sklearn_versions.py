@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
+
+from partwhole.store.arguments import in_short
 
 try:
     from sklearn.utils.validation import validate_data
@@ -17,6 +20,8 @@ def checked_data(estimator: Any, X: Any, *, finite: bool = True, reset: bool = T
 
     With reset=False they are not: X must have those that were set before.
     """
+    if isinstance(X, str | os.PathLike):
+        raise ValueError(f"X must be an array of numbers, got {in_short(X)}; read the file first")
     dtypes = [np.float64, np.float32]
     if validate_data is None:
         return estimator._validate_data(X, dtype=dtypes, force_all_finite=finite, reset=reset)

@@ -17,6 +17,8 @@ from partwhole.geodesics.metrics import Metric
 from partwhole.geodesics.stencils import Stencil, front_stencil, graph_stencil
 from partwhole.mesh import Mesh
 from partwhole.mesh.sampling import edge_graph
+from partwhole.mesh.surface import check_mesh
+from partwhole.store.arguments import as_array, check_whole_number, checked_path, in_short
 from partwhole.store.atomic import atomic_write
 from partwhole.store.cores import available_cores
 
@@ -76,12 +78,18 @@ def geodesic_distances(
     >>> geodesic_distances(square, [1], method="exact").round(3).tolist()
     [[1.0, 0.0, 1.0, 1.414]]
     """
+    check_mesh(mesh)
     rows = _checked_sources(sources, mesh)
-    dtype = np.dtype(dtype)
-    if dtype not in TOLERANCE:
-        raise ValueError(f"dtype must be float32 or float64, got {dtype}")
+    dtype = _checked_type(dtype)
+    check_whole_number("threads", threads, or_none=True)
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads={threads} must be at least 1, or None for as many as the process may use")
     if method not in ("fast_marching", "dijkstra", "exact"):
         raise ValueError(f"method must be 'fast_marching', 'dijkstra' or 'exact', got {method!r}")
+    if metric is not None and not isinstance(metric, Metric):
+        raise ValueError(
+            f"metric must be a Metric, got {in_short(metric)}; make one with pw.metric_at_vertices or others"
+        )
     if metric is not None and len(metric.edge_lengths) != len(mesh.edges):
         raise ValueError(
             f"metric has {len(metric.edge_lengths)} edge lengths, {mesh.name} has {len(mesh.edges)} edges; "
@@ -95,6 +103,7 @@ def geodesic_distances(
     if device != "cpu":
         raise ValueError(f"device must be 'cpu' or 'cuda', got {device!r}")
     shape = (len(rows), mesh.n_vertices)
+    out = None if out is None else checked_path("out", out)
     if out is None:
         matrix = np.empty(shape, dtype)
         _fill(matrix, mesh, rows, sources is None, method, lengths, progress, threads)
@@ -140,13 +149,23 @@ def distances_from_each(
 def _checked_sources(sources: ArrayLike | None, mesh: Mesh) -> Int[np.ndarray, "r"]:
     if sources is None:
         return np.arange(mesh.n_vertices)
-    rows = np.asarray(sources)
+    rows = as_array("sources must be a list of vertex numbers", sources)
     if rows.ndim != 1 or len(rows) == 0 or not np.issubdtype(rows.dtype, np.integer):
         raise ValueError(f"sources must be a list of vertex numbers, got shape {rows.shape} of {rows.dtype}")
     if rows.min() < 0 or rows.max() >= mesh.n_vertices:
         worst = rows.min() if rows.min() < 0 else rows.max()
         raise ValueError(f"sources: there is no vertex {worst}, {mesh.name} has vertices 0 to {mesh.n_vertices - 1}")
     return rows.astype(np.int64)
+
+
+def _checked_type(dtype: DTypeLike) -> np.dtype:
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        found = None
+    if found not in TOLERANCE:
+        raise ValueError(f"dtype must be float32 or float64, got {in_short(dtype) if found is None else found}")
+    return found
 
 
 def _check_single_precision(name: str, lengths: Float[np.ndarray, "e"]) -> None:

@@ -15,6 +15,8 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from partwhole.mesh import Mesh
+from partwhole.mesh.surface import check_mesh
+from partwhole.store.arguments import as_numbers, check_number
 
 _FLAT = 1e-12  # a triangle has no area if it has less, squared, than so much of the square that two of its sides span
 
@@ -49,6 +51,7 @@ def metric_at_vertices(mesh: Mesh, values: ArrayLike, *, name: str = "per vertex
     >>> metric.edge_lengths.round(2).tolist(), metric.edge_bound
     ([2.0, 2.83, 1.0, 3.0, 2.0], 1.0)
     """
+    check_mesh(mesh)
     tensors = _checked(values, mesh.n_vertices, "vertex")
     along = mesh.vertices[mesh.edges[:, 1]] - mesh.vertices[mesh.edges[:, 0]]
     at_start, at_end = (_measure(tensors[mesh.edges[:, end]], along) for end in (0, 1))
@@ -62,6 +65,7 @@ def metric_on_faces(mesh: Mesh, values: ArrayLike, *, name: str = "per face") ->
     Made from a part, it does not know the lost faces at border edges, which are therefore not as long as on the whole,
     unless both faces have the same value: a criterion with such a metric proves nothing about the whole.
     """
+    check_mesh(mesh)
     tensors = _checked(values, mesh.n_faces, "face")
     along = mesh.vertices[mesh.edges[:, 1]] - mesh.vertices[mesh.edges[:, 0]]
     edge = mesh.opposite_edges.reshape(-1)
@@ -72,6 +76,8 @@ def metric_on_faces(mesh: Mesh, values: ArrayLike, *, name: str = "per face") ->
 
 def uniform_metric(mesh: Mesh, scale: float) -> Metric:
     """M = scale² · I: every length times `scale`."""
+    check_mesh(mesh)
+    check_number("scale", scale)
     if not scale > 0:
         raise ValueError(f"scale must be positive, got {scale}")
     return Metric(mesh.edge_lengths * scale, float(scale), float(scale), f"uniform scale {scale:g}")
@@ -83,6 +89,8 @@ def scale_invariant_metric(mesh: Mesh, *, regulariser: float = 1e-2) -> Metric:
     K is the angle defect divided by the vertex area, smoothed once over the neighbours; ε = `regulariser` times 4π/area, the
     mean curvature of a sphere of that area, keeps flat regions from vanishing and is the metric's lower bound.
     """
+    check_mesh(mesh)
+    check_number("regulariser", regulariser)
     if not regulariser > 0:
         raise ValueError(f"regulariser must be positive, got {regulariser}")
     if mesh.area == 0:
@@ -97,7 +105,7 @@ def scale_invariant_metric(mesh: Mesh, *, regulariser: float = 1e-2) -> Metric:
 
 
 def _checked(values: ArrayLike, count: int, what: str) -> Float[np.ndarray, "k 3 3"]:
-    array = np.asarray(values, dtype=float)
+    array = as_numbers("values", values)
     if array.shape == (count,):
         array = array[:, None, None] * np.eye(3)
     if array.shape != (count, 3, 3):

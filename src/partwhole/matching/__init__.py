@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from partwhole.matching.config import PRESETS, TrainingConfig, preset
+from partwhole.store.extras import how_to_install
 
 if TYPE_CHECKING:
     from partwhole.matching.augmentation import augmented
@@ -87,5 +88,5 @@ def __getattr__(name: str) -> Any:
             except ModuleNotFoundError as missing:
                 if missing.name != "torch":
                     raise
-                raise ModuleNotFoundError(f"{name} needs torch: pip install 'partwhole[torch]'", name="torch") from None
+                raise ModuleNotFoundError(f"{name} needs torch: {how_to_install('torch')}", name="torch") from None
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

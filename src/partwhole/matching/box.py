@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import os
 from importlib.resources import files
 from pathlib import Path
+
+from partwhole.store.arguments import in_short
 
 _ENDING = ".safetensors"
 
@@ -51,6 +54,8 @@ def model_path(model: str | Path) -> Path:
 
     A plain word is a name, unless there is a file of that name; anything with a folder or an ending is a path.
     """
+    if not isinstance(model, str | os.PathLike):
+        raise ValueError(f"model must be a name in the box, a file of weights or a Matcher, got {in_short(model)}")
     text = str(model)
     path = Path(text).expanduser()
     is_word = isinstance(model, str) and path.name == text and not path.suffix

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from partwhole._version import __version__
 from partwhole.store.atomic import atomic_write
+from partwhole.store.extras import how_to_install
 
 FORMAT = "partwhole 1"
 
@@ -82,5 +83,5 @@ def _safetensors() -> tuple[Any, Any, type[Exception]]:
         from safetensors import SafetensorError, safe_open
         from safetensors.torch import save
     except ImportError:
-        raise ValueError("models are kept in safetensors files: pip install 'partwhole[torch]'") from None
+        raise ValueError(f"models are kept in safetensors files: {how_to_install('torch')}") from None
     return save, lambda path: safe_open(path, framework="pt"), SafetensorError

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
+from partwhole.store.arguments import check_number, check_whole_number
+
 Inputs = Literal["xyz", "signatures", "xyz+signatures"]
 MaskedBy = Literal["none", "boundary", "wormhole", "same_loop"]
 Mask = Literal["soft", "binary"]
@@ -115,6 +117,10 @@ class TrainingConfig:
             if getattr(self, name) not in get_args(known):
                 listed = ", ".join(map(repr, get_args(known)))
                 raise ValueError(f"{name} must be one of {listed}, got {getattr(self, name)!r}")
+        for name in (*_COUNTS, "alignments", "seed"):
+            check_whole_number(name, getattr(self, name))
+        for name in (*_POSITIVE, *_NOT_NEGATIVE):
+            check_number(name, getattr(self, name))
         for name in _COUNTS:
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}={getattr(self, name)} must be at least 1")
@@ -131,6 +137,7 @@ class TrainingConfig:
         if len(self.judged_by) != 3 or min(self.judged_by) < 0 or not any(self.judged_by):
             raise ValueError(f"judged_by={self.judged_by} must be three weights, none negative and not all 0")
         for name in ("low_pass", "cosine_epochs"):
+            check_number(name, getattr(self, name), or_none=True)
             if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise ValueError(f"{name}={getattr(self, name)} must be at least 1, or None")
 

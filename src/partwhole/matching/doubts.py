@@ -1,4 +1,4 @@
-"""Doubts about a map that are more than a number at a vertex: regions, mirror images, bodies the wrong way round."""
+"""Doubts about a map that are more than a number at a vertex: regions, mirror images, surfaces that were swapped."""
 
 from __future__ import annotations
 
@@ -60,6 +60,24 @@ def doubtful_regions(
         sure = float(confidence[members].mean())
         found.append(DoubtfulRegion(len(members), float(areas[label] / mesh.area), sure, least, (x, y, z)))
     return tuple(sorted(found, key=lambda region: -region.area_share))
+
+
+def swapped_question(part: Mesh, whole: Mesh) -> str | None:
+    """What to ask where the part has no border and the whole has one, as if they were swapped; None where they are not.
+
+    Examples
+    --------
+    >>> from partwhole.datasets import cut_plane, sphere
+    >>> ball = sphere(200)
+    >>> half = cut_plane(ball, (0, 0, 0), (0, 0, 1)).part
+    >>> swapped_question(ball, half)
+    'the part has no border and the whole has holes; are they swapped?'
+    >>> swapped_question(half, ball) is None
+    True
+    """
+    if part.is_closed and not whole.is_closed:
+        return "the part has no border and the whole has holes; are they swapped?"
+    return None
 
 
 def reversed_share(vertex_map: Int[np.ndarray, "p"], part: Mesh, whole: Mesh) -> float:

@@ -10,17 +10,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from partwhole.datasets.pairs import Pair
+from partwhole.datasets.pairs import Pair, given_pairs
 from partwhole.evaluation import Evaluation, PairResult, Protocol, evaluate_map, geodesic_errors
 from partwhole.evaluation.protocol import Truth, Weights
 from partwhole.geodesics.distances import Method
 from partwhole.matching.config import TrainingConfig
 from partwhole.matching.ensemble import Ensemble
-from partwhole.matching.matcher import Matcher
+from partwhole.matching.matcher import Matcher, check_matcher
 from partwhole.matching.preparation import Report, Stock, prepared
 from partwhole.matching.soft_maps import BY_DISTANCES, ReadOut
 from partwhole.matching.surfaces import Surface, distances_of
-from partwhole.store.cache import Cache
+from partwhole.store.arguments import check_function, check_whole_number
+from partwhole.store.cache import CacheGiven
 
 
 class Examination:
@@ -45,11 +46,11 @@ class Examination:
         method: Method = "fast_marching",
         for_loss: bool = False,
         device: str = "cpu",
-        cache: Cache | None = None,
+        cache: CacheGiven = None,
         workers: int | None = None,
         progress: Report | None = None,
     ) -> None:
-        self.pairs: list[Pair] = list(pairs)
+        self.pairs: list[Pair] = list(given_pairs(pairs))
         missing = [pair.name for pair in self.pairs if pair.ground_truth is None or len(pair.ground_truth) == 0]
         if missing:
             raise ValueError(
@@ -187,7 +188,7 @@ def evaluate(
     refine: int = 0,
     method: Method = "fast_marching",
     weights: Weights = "final",
-    cache: Cache | None = None,
+    cache: CacheGiven = None,
     workers: int | None = None,
     progress: Report | None = None,
 ) -> Evaluation:
@@ -203,6 +204,9 @@ def evaluate(
     weights : which weights of a training run these are, for the protocol
     cache, workers, progress : see `prepared`
     """
+    check_matcher(matcher)
+    check_whole_number("refine", refine)
+    check_function("progress", progress, called_with="(what is done, how much is done, how much there is)")
     examination = Examination(
         pairs,
         matcher.config,

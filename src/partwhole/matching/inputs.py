@@ -208,6 +208,9 @@ def _read(
             note = [] if result.report.is_clean else [f"{given.name}, repaired: {result.summary()}; {_RENUMBERED}"]
             return (result.mesh, note) if note else (given, [])
         return given, []
+    if not isinstance(given, str | os.PathLike):
+        kind = type(given).__name__
+        raise ValueError(f"{role} must be a Mesh or the path of a file, got {kind}; use pw.Mesh(vertices, faces)")
     cloud = read_cloud(Path(given)) if Path(given).is_file() else None
     if cloud is not None:
         return surface_of_points(cloud, name=Path(given).name), [WEAKER.format(role=role)]

@@ -18,6 +18,7 @@ from torch.autograd.function import once_differentiable
 from partwhole.matching.config import TrainingConfig
 from partwhole.matching.soft_maps import functional_map_of
 from partwhole.matching.surfaces import Surface
+from partwhole.store.arguments import check_number
 
 _SMALLEST = float(torch.finfo(torch.float32).tiny)
 
@@ -107,6 +108,9 @@ class WormholeLoss(Loss):
     """
 
     weight: float = 1e3
+
+    def __post_init__(self) -> None:
+        check_number("weight", self.weight)
 
     @property
     def name(self) -> str:

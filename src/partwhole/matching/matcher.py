@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from copy import deepcopy
@@ -27,7 +28,8 @@ from partwhole.matching.soft_maps import BY_DISTANCES, ReadOut, hard_map, spectr
 from partwhole.matching.surfaces import CHANNELS, Surface, surface_of
 from partwhole.matching.zooming import less_distorted
 from partwhole.mesh import Mesh
-from partwhole.store.cache import Cache
+from partwhole.store.accelerator import check_device
+from partwhole.store.cache import CacheGiven
 
 # so many of the best views are worth to be aligned, of parts that stand upright and of others
 HOPEFUL, HOPEFUL_ANY_WAY_UP = 2, 4
@@ -62,6 +64,11 @@ class Matcher:
     """
 
     def __init__(self, network: DiffusionNet, config: TrainingConfig, card: Mapping[str, Any] | None = None) -> None:
+        if not isinstance(network, DiffusionNet) or not isinstance(config, TrainingConfig):
+            given = f"{type(network).__name__} and {type(config).__name__}"
+            raise ValueError(
+                f"a Matcher is of a DiffusionNet and a TrainingConfig, got {given}; Matcher.load reads one"
+            )
         self.network = network.eval().requires_grad_(False)
         self.config = config
         self.card = dict(card or {})
@@ -87,6 +94,7 @@ class Matcher:
         >>> Matcher.load(path)
         Matcher('small', on cpu)
         """
+        check_device(device)
         path = model_path(path)
         tensors, card = read_tensors(path)
         if "config" not in card:
@@ -240,7 +248,7 @@ class Matcher:
         *,
         read_out: ReadOut = "spectral",
         refine: int = 0,
-        cache: Cache | None = None,
+        cache: CacheGiven = None,
     ) -> Match:
         """Match a part to a whole, in any units as long as they are the same.
 
@@ -292,3 +300,10 @@ def new_network(config: TrainingConfig) -> DiffusionNet:
     return DiffusionNet(
         CHANNELS[config.inputs], config.features, width=config.width, blocks=config.blocks, dropout=config.dropout
     )
+
+
+def check_matcher(given: object, name: str = "matcher") -> None:
+    """Raise ValueError, with the remedy, unless this is a `Matcher`."""
+    if not isinstance(given, Matcher):
+        remedy = f"use pw.Matcher.load({os.fspath(given)!r})" if isinstance(given, str | os.PathLike) else "train one"
+        raise ValueError(f"{name} must be a Matcher, got {type(given).__name__}; {remedy}")

@@ -71,7 +71,7 @@ def axes_up(up: str | None, vertical: str) -> tuple[tuple[str, ...], tuple[str, 
         return (vertical,), (vertical,)
     if up == "auto":
         return UPS, _WHOLE_UPS
-    of_part, colon, of_whole = up.partition(":")
+    of_part, colon, of_whole = str(up).partition(":")
     if of_part not in UPS or (of_whole if colon else of_part) not in UPS:
         raise ValueError(
             f"up={up!r} must be an axis ({', '.join(UPS)}), those of part and whole such as 'z:y', 'auto', or None"

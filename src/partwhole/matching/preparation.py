@@ -13,13 +13,15 @@ from torch import Tensor
 
 from partwhole.criterion.loops import twice_genus
 from partwhole.datasets.ground_truth import GroundTruth
-from partwhole.datasets.pairs import Pair
+from partwhole.datasets.pairs import Pair, given_pairs
 from partwhole.matching.config import TrainingConfig
 from partwhole.matching.surfaces import Surface, distances_of, pair_weights, surface_of
 from partwhole.mesh import Mesh
 from partwhole.spectral.cached import is_cached
 from partwhole.spectral.filling import fill_cache
-from partwhole.store.cache import Cache
+from partwhole.store.accelerator import check_device
+from partwhole.store.arguments import check_whole_number
+from partwhole.store.cache import Cache, CacheGiven
 
 # what is being done, how much of it is done, and how much there is
 Report = Callable[[str, int, int], None]
@@ -67,7 +69,7 @@ def prepared(
     for_loss: bool = True,
     truth: bool = False,
     device: str = "cpu",
-    cache: Cache | None = None,
+    cache: CacheGiven = None,
     workers: int | None = None,
     progress: Report | None = None,
 ) -> Stock:
@@ -80,16 +82,21 @@ def prepared(
     for_loss : False leaves out distances and weights, which matching alone does not need
     truth : with the ground truth of the pairs, for a loss that takes it
     device : "cpu" or "cuda"
-    cache : where eigenpairs are kept; None: nowhere
+    cache : where eigenpairs are kept: a `Cache`, a folder, True for the default one, or None for nowhere
     workers : processes that compute eigenpairs; default as many as there are cores
     progress : called with (what is done, how much is done, how much there is)
     """
+    check_device(device)
+    check_whole_number("workers", workers, or_none=True)
+    if workers is not None and workers < 1:
+        raise ValueError(f"workers={workers} must be at least 1, or None for as many as there are cores")
     report = progress or (lambda what, done, total: None)
     known: list[GroundTruth] | None = [] if truth else None
     parts, wholes, numbers = _each_once(pairs, report, known)
     if for_loss and config.criterion == "same_loop":
         _check_spheres(wholes)
     with ExitStack() as stack:
+        cache = Cache.meant(cache)
         kept = cache if _is_of_use(cache, [*parts, *wholes], config.eigenpairs) else _temporary_cache(stack)
         if kept is not None:
             fill_cache(
@@ -142,7 +149,7 @@ def _each_once(
     wholes: dict[str, Mesh] = {}
     keys = []
     total = len(pairs) if isinstance(pairs, Sized) else 0
-    for number, pair in enumerate(pairs):
+    for number, pair in enumerate(given_pairs(pairs)):
         if number % 20 == 0:
             report("reading", number, total)
         key = pair.part.content_hash, pair.whole.content_hash

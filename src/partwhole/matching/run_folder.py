@@ -22,6 +22,7 @@ from partwhole.matching.matcher import Matcher
 from partwhole.matching.network import DiffusionNet
 from partwhole.matching.preparation import Stock
 from partwhole.matching.schedule import learning_rate
+from partwhole.store.arguments import checked_path
 from partwhole.store.atomic import atomic_write
 
 # what is recorded of an evaluation; of validation pairs the loss
@@ -217,6 +218,7 @@ def check_folder(folder: str | Path | None, *, resume: bool) -> None:
         if resume:
             raise ValueError("resume=True needs the folder of the run that is to go on")
         return
+    checked_path("folder", folder)
     if Path(folder).exists() and not Path(folder).is_dir():
         raise ValueError(f"{folder} is a file; a run needs a folder")
     if not resume and (Path(folder) / STATE).exists():

@@ -19,7 +19,7 @@ from partwhole.matching import refinement
 from partwhole.matching.answers import content_of, keep_answer, kept_answer, question
 from partwhole.matching.box import model_path
 from partwhole.matching.confidence import confidence_of, remark_on, rule_for
-from partwhole.matching.doubts import doubtful_regions
+from partwhole.matching.doubts import doubtful_regions, swapped_question
 from partwhole.matching.ensemble import Ensemble
 from partwhole.matching.features import WholeFeatures, weights_of
 from partwhole.matching.findings import fit_of, warnings_about
@@ -35,7 +35,9 @@ from partwhole.matching.soft_maps import ReadOut, functional_map_of
 from partwhole.matching.units import Scaling, nearby_units
 from partwhole.mesh import Mesh
 from partwhole.mesh.formats.common import counted
-from partwhole.store.cache import Cache
+from partwhole.store.accelerator import check_device
+from partwhole.store.arguments import check_function, check_whole_number
+from partwhole.store.cache import Cache, CacheGiven
 from partwhole.store.cores import free_cores
 
 _FEW = 100
@@ -54,7 +56,7 @@ def match(
     repair: bool | None = None,
     max_vertices: int = MOST_VERTICES,
     device: str = "cpu",
-    cache: Cache | None = None,
+    cache: CacheGiven = None,
     progress: Progress | None = None,
 ) -> MatchedScan:
     """Match a part to its whole: for each vertex of the part its vertex of the whole, and how sure that is.
@@ -75,10 +77,14 @@ def match(
     repair : True repairs both, False neither; None repairs a file that can't be read otherwise
     max_vertices : of the whole as it is matched; the part gets as many as its area is worth
     device : "cpu" or "cuda"
-    cache : where eigenfunctions, features of the whole and answers are kept; None: nowhere. The same question, asked again,
-        is answered from there
+    cache : where eigenfunctions, features of the whole and answers are kept: a `Cache`, a folder, True for the default one,
+        or None for nowhere. The same question, asked again, is answered from there
     progress : called with (what is done, steps done, steps in all)
     """
+    check_device(device)
+    cache = Cache.meant(cache)
+    check_function("progress", progress, called_with="(what is done, steps done, steps in all)")
+    check_whole_number("max_vertices", max_vertices)
     if max_vertices < _FEW:
         raise ValueError(f"max_vertices={max_vertices} must be at least {_FEW}")
     knobs: dict[str, Any] = {"refine": refine, "read_out": read_out, "up": up, "headings": headings}
@@ -199,6 +205,7 @@ def _check(refine: int, read_out: str, up: str | None, headings: int | None) -> 
     if read_out not in get_args(ReadOut):
         raise ValueError(f"read_out must be one of {', '.join(map(repr, get_args(ReadOut)))}, got {read_out!r}")
     for name, value, least in (("refine", refine, 0), ("headings", headings, 1)):
+        check_whole_number(name, value, or_none=name == "headings")
         if value is not None and value < least:
             raise ValueError(f"{name}={value} must be at least {least}")
 
@@ -221,7 +228,10 @@ def _remarks(
 ) -> tuple[list[str], list[str]]:
     """What is unusual about the two surfaces: notes, and warnings."""
     notes, grave = [], []
-    if part.mesh.is_closed:
+    swapped = swapped_question(part.mesh, whole.mesh)
+    if swapped:
+        grave.append(swapped)
+    elif part.mesh.is_closed:
         if _same(part.given, whole.given):
             notes.append("part and whole are the same surface")
         else:

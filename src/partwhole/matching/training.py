@@ -22,15 +22,16 @@ from partwhole.matching.checkpoints import versions
 from partwhole.matching.config import TrainingConfig
 from partwhole.matching.examination import Examination
 from partwhole.matching.losses import Loss, loss_of
-from partwhole.matching.matcher import Matcher, new_network
+from partwhole.matching.matcher import Matcher, check_matcher, new_network
 from partwhole.matching.network import DiffusionNet
 from partwhole.matching.preparation import Report, Stock, prepared
 from partwhole.matching.run_folder import Progress, RunFolder, check_folder
 from partwhole.matching.schedule import learning_rate, pair_number, random_seed
 from partwhole.matching.steps import Step, adam, losses_of_pair, plain_steps, reproducibly, set_rate
 from partwhole.matching.teaching import taught
-from partwhole.store.accelerator import cuda_modules
-from partwhole.store.cache import Cache
+from partwhole.store.accelerator import check_device
+from partwhole.store.arguments import check_function, in_short
+from partwhole.store.cache import Cache, CacheGiven
 
 # losses are fetched from the device, and progress is told, after so many iterations or seconds
 _FLUSH_ITERATIONS, _FLUSH_SECONDS = 250, 2.0
@@ -77,7 +78,7 @@ def train(
     folder: str | Path | None = None,
     resume: bool = False,
     device: str = "cpu",
-    cache: Cache | None = None,
+    cache: CacheGiven = None,
     workers: int | None = None,
     progress: Report | None = None,
     heartbeat: Callable[[Progress], None] | None = None,
@@ -111,12 +112,17 @@ def train(
     >>> run.terms, run.losses.shape
     (('distortion', 'orthogonality'), (5, 2))
     """
-    config = config or TrainingConfig()
+    config = TrainingConfig() if config is None else config
+    _check_kinds(config, loss, watch, start=start, teacher=teacher)
     check_device(device)
+    cache = Cache.meant(cache)
+    check_function("progress", progress, called_with="(what is done, how much is done, how much there is)")
     check_folder(folder, resume=resume)
     options: dict[str, Any] = {"device": device, "cache": cache, "workers": workers, "progress": progress}
     if teacher is not None and not config.correspondence_weight:
         raise ValueError("a teacher is not listened to with correspondence_weight=0; give it a weight, such as 3")
+    if pairs is None:
+        raise ValueError("pairs must be a data set or a list of pw.datasets.Pair, got None")
     stock, held_out = (
         given if isinstance(given, Stock | None) else stock_for(given, config, loss=loss, teacher=teacher, **options)
         for given in (pairs, validation)
@@ -290,9 +296,14 @@ def mean_loss(network: DiffusionNet, loss: Loss, stock: Stock, config: TrainingC
     return float(torch.stack(terms).mean())
 
 
-def check_device(device: str) -> None:
-    """Raise ValueError, with the remedy, unless tensors can go there."""
-    if device == "cuda":
-        cuda_modules()
-    elif device != "cpu":
-        raise ValueError(f"device must be 'cpu' or 'cuda', got {device!r}")
+def _check_kinds(config: object, loss: object, watch: object, **matchers: object) -> None:
+    if not isinstance(config, TrainingConfig):
+        remedy = f"; use partwhole.matching.preset({config!r})" if isinstance(config, str) else ""
+        raise ValueError(f"config must be a TrainingConfig, got {in_short(config)}{remedy}")
+    if loss is not None and not isinstance(loss, Loss):
+        raise ValueError(f"loss must be a Loss such as pw.WormholeLoss(1e3), got {in_short(loss)}")
+    if watch is not None and not isinstance(watch, Mapping):
+        raise ValueError(f"watch must be pairs by name, such as {{'test': pairs}}, got {in_short(watch)}")
+    for name, given in matchers.items():
+        if given is not None:
+            check_matcher(given, name)

@@ -8,7 +8,8 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from partwhole.mesh.sampling import edge_graph
-from partwhole.mesh.surface import Mesh
+from partwhole.mesh.surface import Mesh, check_mesh
+from partwhole.store.arguments import check_whole_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +49,8 @@ def decimate(mesh: Mesh, n_vertices: int, *, keep_border: bool = True) -> Decima
     >>> coarse.mesh, bool(np.all(coarse.mesh.vertices == fine.vertices[coarse.to_fine]))
     (Mesh('torus': 500 vertices, 1000 faces, 0 boundary loops, 1 components), True)
     """
+    check_mesh(mesh)
+    check_whole_number("n_vertices", n_vertices)
     if n_vertices < 3:
         raise ValueError(f"n_vertices={n_vertices} is too few, a surface has at least 3")
     if n_vertices >= mesh.n_vertices:

@@ -16,7 +16,8 @@ from partwhole.mesh.formats import glb, obj, off, ply, stl
 from partwhole.mesh.formats.common import Contents, MeshWarning, counted
 from partwhole.mesh.repair import degenerate_faces, duplicate_faces
 from partwhole.mesh.repair import repair as repair_arrays
-from partwhole.mesh.surface import Mesh
+from partwhole.mesh.surface import Mesh, check_mesh
+from partwhole.store.arguments import checked_path
 from partwhole.store.atomic import atomic_write
 
 Format = Literal["off", "obj", "ply", "stl", "glb"]
@@ -47,7 +48,7 @@ def read_mesh(path: str | os.PathLike[str], *, name: str | None = None, repair: 
     >>> read_mesh(path)
     Mesh('corner.off': 3 vertices, 1 faces, 1 boundary loops, 1 components)
     """
-    path = Path(path)
+    path = checked_path("path", path)
     if path.is_dir():
         raise ValueError(f"{path}: this is a folder, not a mesh file")
     if not path.exists():
@@ -83,7 +84,8 @@ def write_mesh(
     colors : (n, 3), red, green and blue of each vertex, as uint8 or as numbers from 0 to 1; not for STL
     ascii : PLY as text instead of binary
     """
-    path = Path(path)
+    check_mesh(mesh)
+    path = checked_path("path", path)
     kind = path.suffix.lower().removeprefix(".")
     if kind not in FORMATS:
         raise ValueError(f"{path}: can't write {path.suffix or 'a file without ending'!r}; use .{', .'.join(FORMATS)}")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Bool, Int
 
-from partwhole.mesh.surface import Mesh
+from partwhole.mesh.surface import Mesh, check_mesh
+from partwhole.store.arguments import check_whole_number
 
 
 def refine_border(mesh: Mesh, pieces: int) -> Mesh:
@@ -22,6 +23,8 @@ def refine_border(mesh: Mesh, pieces: int) -> Mesh:
     >>> refined.n_vertices, refined.area, len(refined.boundary_edges)
     (9, 4.5, 9)
     """
+    check_mesh(mesh)
+    check_whole_number("pieces", pieces)
     if pieces < 1:
         raise ValueError(f"pieces must be at least 1, got {pieces}")
     on_border = np.flatnonzero(mesh.faces_per_edge == 1)

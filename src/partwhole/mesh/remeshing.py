@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwhole.mesh.surface import Mesh
+from partwhole.mesh.surface import Mesh, check_mesh
+from partwhole.store.arguments import check_number, check_whole_number
+from partwhole.store.extras import how_to_install
 
 
 def remesh(mesh: Mesh, edge_length: float, *, iterations: int = 10) -> Mesh:
@@ -18,6 +20,9 @@ def remesh(mesh: Mesh, edge_length: float, *, iterations: int = 10) -> Mesh:
     edge_length : in the units of the vertices
     iterations : rounds of splitting, collapsing, flipping and smoothing
     """
+    check_mesh(mesh)
+    check_number("edge_length", edge_length)
+    check_whole_number("iterations", iterations)
     size = float(np.linalg.norm(np.ptp(mesh.vertices, axis=0)))
     if not 0 < edge_length <= size:
         raise ValueError(f"edge_length={edge_length} must lie between 0 and the size of {mesh.name}, {size:.6g}")
@@ -28,7 +33,7 @@ def remesh(mesh: Mesh, edge_length: float, *, iterations: int = 10) -> Mesh:
     try:
         import pymeshlab
     except ImportError as error:
-        raise ImportError("remesh needs pymeshlab: pip install 'partwhole[remesh]'") from error
+        raise ImportError(f"remesh needs pymeshlab: {how_to_install('remesh')}") from error
     session = pymeshlab.MeshSet(verbose=False)
     session.add_mesh(pymeshlab.Mesh(mesh.vertices.copy(), mesh.faces.astype(np.int32)))
     session.meshing_isotropic_explicit_remeshing(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -11,8 +12,9 @@ from numpy.typing import ArrayLike
 from partwhole._ties import first_largest
 from partwhole.mesh.orientation import consistent_orientation
 from partwhole.mesh.separation import separate
-from partwhole.mesh.surface import Mesh
+from partwhole.mesh.surface import Mesh, check_mesh
 from partwhole.mesh.topology import connected_labels
+from partwhole.store.arguments import as_array, as_numbers, check_number
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,7 @@ def repair(
     >>> bow_tie.mesh.faces.tolist(), bow_tie.vertex_map.tolist()
     ([[0, 1, 2], [5, 3, 4]], [0, 1, 2, 3, 4, 0])
     """
+    check_number("min_component_fraction", min_component_fraction)
     if not 0.0 <= min_component_fraction <= 1.0:
         raise ValueError(f"min_component_fraction must lie between 0 and 1, got {min_component_fraction}")
     points, triangles, label = _as_arrays(vertices, faces, name)
@@ -201,10 +204,13 @@ def _as_arrays(
         if faces is not None:
             raise ValueError("faces must not be given together with a Mesh, which has its own")
         return vertices.vertices, vertices.faces, vertices.name if name is None else name
+    if isinstance(vertices, str | os.PathLike):
+        check_mesh(vertices, "vertices")
     if faces is None:
         raise ValueError("faces is missing; give a Mesh, or vertices and faces")
     label = "mesh" if name is None else name
-    points, triangles = np.asarray(vertices, dtype=np.float64), np.asarray(faces)
+    points = as_numbers(f"{label}: vertices", vertices)
+    triangles = as_array(f"{label}: faces must have shape (m, 3)", faces)
     if points.ndim != 2 or points.shape[1] != 3:
         raise ValueError(f"{label}: vertices must have shape (n, 3), got {points.shape}")
     if triangles.size == 0:

@@ -8,7 +8,8 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from partwhole._ties import first_largest
-from partwhole.mesh.surface import Mesh
+from partwhole.mesh.surface import Mesh, check_mesh
+from partwhole.store.arguments import check_seed, check_whole_number
 
 
 def farthest_points(
@@ -32,6 +33,10 @@ def farthest_points(
     >>> farthest_points(path, 2, first=0).tolist()
     [0, 3]
     """
+    check_mesh(mesh)
+    check_whole_number("count", count)
+    check_whole_number("first", first, or_none=True)
+    check_seed(seed)
     candidates = np.unique(mesh.faces)
     if not 1 <= count <= len(candidates):
         raise ValueError(f"count={count} must lie between 1 and {len(candidates)}, the vertices with faces")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from partwhole._ties import first_largest
 from partwhole.mesh.topology import connected_labels, corner_angles, trace_loops, unique_edges
+from partwhole.store.arguments import as_array, as_numbers
 
 _REPAIR = "pw.repair(vertices, faces) removes it"
 
@@ -253,8 +255,23 @@ class Mesh:
         return digest.hexdigest()
 
 
+def check_mesh(given: object, name: str = "mesh") -> None:
+    """Raise ValueError, with the remedy, unless this is a `Mesh`.
+
+    >>> check_mesh("scan.ply")
+    Traceback (most recent call last):
+    ValueError: mesh must be a Mesh, got str; use pw.read_mesh('scan.ply')
+    """
+    if isinstance(given, Mesh):
+        return
+    remedy = "make one with pw.Mesh(vertices, faces), or read it with pw.read_mesh(path)"
+    if isinstance(given, str | os.PathLike):
+        remedy = f"use pw.read_mesh({os.fspath(given)!r})"
+    raise ValueError(f"{name} must be a Mesh, got {type(given).__name__}; {remedy}")
+
+
 def _checked_vertices(vertices: ArrayLike, name: str) -> Float[np.ndarray, "n 3"]:
-    array = np.array(vertices, dtype=np.float64, order="C")
+    array = as_numbers(f"{name}: vertices", vertices)
     if array.size == 0:
         raise ValueError(f"{name} has no vertices")
     if array.ndim != 2 or array.shape[1] != 3:
@@ -271,7 +288,7 @@ def _checked_vertices(vertices: ArrayLike, name: str) -> Float[np.ndarray, "n 3"
 
 
 def _checked_faces(faces: ArrayLike, n: int, name: str) -> Int[np.ndarray, "m 3"]:
-    given = np.asarray(faces)
+    given = as_array(f"{name}: faces must have shape (m, 3)", faces)
     if given.size == 0:
         raise ValueError(f"{name} has no faces; a point cloud is not a surface")
     if given.ndim != 2 or given.shape[1] != 3:

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy import sparse
 
-from partwhole.mesh.surface import Mesh
+from partwhole.mesh.surface import Mesh, check_mesh
 from partwhole.spectral.eigen import Eigenpairs
 
 # edges in a tangent plane are taken to span one direction only if their second one is below this share of the first
@@ -63,6 +63,7 @@ def gradients(mesh: Mesh) -> Gradients:
     >>> gradients(square).in_space(height)[0].round(12).tolist()
     [2.0, -3.0, 0.0]
     """
+    check_mesh(mesh)
     frames = tangent_frames(mesh.vertex_normals)
     start, end = np.concatenate([mesh.edges, mesh.edges[:, ::-1]]).T
     along = mesh.vertices[end] - mesh.vertices[start]

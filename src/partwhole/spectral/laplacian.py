@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import sparse
 
-from partwhole.mesh.surface import Mesh
+from partwhole.mesh.surface import Mesh, check_mesh
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,6 +52,7 @@ def laplacian(mesh: Mesh) -> Laplacian:
     >>> bool(abs(found.stiffness.sum(axis=0)).max() < 1e-12)
     True
     """
+    check_mesh(mesh)
     unused = mesh.n_vertices - len(np.unique(mesh.faces))
     if unused:
         raise ValueError(

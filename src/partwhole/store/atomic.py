@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from partwhole.store.arguments import checked_path
+
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
@@ -29,7 +31,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     >>> target.read_bytes()
     b'whole'
     """
-    final = Path(path)
+    final = checked_path("path", path)
     if not final.name:
         raise ValueError(f"{str(path)!r} names no file")
     if final.is_dir():

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from partwhole.store.arguments import in_short
 from partwhole.store.atomic import atomic_write
 from partwhole.store.sizes import bytes_of
 
@@ -91,6 +92,23 @@ class Cache:
         It keeps as much as PARTWHOLE_CACHE_LIMIT says (500 MB, 20 GiB, or none for no limit), else 20 GB.
         """
         return cls(default_folder(), limit=default_limit(), tell=tell)
+
+    @classmethod
+    def meant(cls, given: Cache | str | os.PathLike[str] | bool | None) -> Cache | None:
+        """The cache that is meant: True is the `default`, a path its folder; False and None are none.
+
+        Examples
+        --------
+        >>> Cache.meant(None) is Cache.meant(False) is None, Cache.meant("kept")
+        (True, Cache('kept'))
+        """
+        if given is None or isinstance(given, Cache):
+            return given
+        if isinstance(given, bool):
+            return cls.default() if given else None
+        if isinstance(given, str | os.PathLike):
+            return cls(given)
+        raise ValueError(f"cache must be a Cache, a folder, True for the default one, or None, got {in_short(given)}")
 
     def __repr__(self) -> str:
         return f"Cache({str(self.folder)!r}" + (f", limit={self.limit})" if self.limit else ")")
@@ -251,6 +269,10 @@ def _write_npz(file: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
 
 def _warn(text: str) -> None:
     warnings.warn(text, stacklevel=2)
+
+
+# see `Cache.meant`
+CacheGiven = Cache | str | os.PathLike[str] | bool | None
 
 
 def default_folder() -> Path:

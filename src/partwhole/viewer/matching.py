@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from partwhole.store.extras import how_to_install
 from partwhole.viewer.scene import DoubtfulPlace, Scene
 
 Tell = Callable[[str], None]
@@ -30,7 +31,7 @@ def matched(scene: Scene, *, model: str | Path = "default", tell: Tell = lambda 
     except ModuleNotFoundError as missing:
         if missing.name is None or missing.name.partition(".")[0] not in ("torch", "safetensors"):
             raise
-        raise NoModel("no map: matching needs torch: pip install 'partwhole[torch]'") from None
+        raise NoModel(f"no map: matching needs torch: {how_to_install('torch')}") from None
     from partwhole.matching.box import model_names
 
     if model == "default" and "default" not in model_names():

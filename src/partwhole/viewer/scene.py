@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float, Int
 from partwhole._ties import first_largest
 from partwhole.criterion.assumptions import no_part_of_manifold
 from partwhole.datasets.ground_truth import GroundTruth
+from partwhole.matching.doubts import swapped_question
 from partwhole.mesh import Mesh, decimate
 from partwhole.store.cache import Cache
 from partwhole.viewer.camera import Axis, Camera, picture_extent
@@ -233,6 +234,11 @@ class Scene:
         axes: tuple[Axis, ...] = ("x", "y", "z")
         return axes[first_largest(risen)]
 
+    @property
+    def swapped(self) -> str | None:
+        """What to ask where part and whole look as if they were swapped."""
+        return None if self.whole is None else swapped_question(self.part.full, self.whole.full)
+
     def shown_map(self, vertex_map: Int[np.ndarray, "p"]) -> Int[np.ndarray, "k"]:
         """A map between the vertices that are drawn."""
         assert self.whole is not None
@@ -242,7 +248,8 @@ class Scene:
         """All of it for the page, see `pack`; arrays that were `measured`, and `more` to its description, are added."""
         meta: dict[str, Any] = {
             "title": self.title,
-            "warnings": list(self.warnings),
+            "warnings": [text for text in self.warnings if text != self.swapped],
+            "swapped": self.swapped,
             "notes": list(self.notes),
             "truth": self.truth is not None,
             "factor": self.factor,

@@ -224,12 +224,19 @@ class Session:
             assert given is not None
             scene = Scene.of(given)
         else:
-            if swapped:
-                self._uploads = {"part": whole, "whole": part}
-                part, whole = whole, part
-            scene = Scene.of(part, whole)
+            scene = Scene.of(whole, part) if swapped else Scene.of(part, whole)
         self.open(scene)
         return {"title": scene.title}
+
+    def swap(self) -> dict[str, Any]:
+        """Show the whole as the part and the part as the whole, and look for a map between them anew."""
+        scene = self.shown()
+        if scene.whole is None:
+            raise ValueError("there is no whole to swap the part with; drop two meshes on the page")
+        swapped = Scene(scene.whole, scene.part, title=f"{scene.whole.full.name} → {scene.part.full.name}")
+        self.show(swapped)
+        self.warm_up()
+        return {"title": swapped.title}
 
     def open(self, scene: Scene) -> None:
         """Show a scene and measure in the background; one with very many vertices is simplified there first."""

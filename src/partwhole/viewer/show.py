@@ -11,6 +11,7 @@ from jaxtyping import Int
 
 from partwhole.geodesics.distances import Method
 from partwhole.mesh import Mesh
+from partwhole.mesh.surface import check_mesh
 from partwhole.viewer.scene import Scene
 from partwhole.viewer.server import PageServer
 from partwhole.viewer.session import Session
@@ -45,6 +46,9 @@ def show(
     True
     >>> page.close()
     """
+    check_mesh(part, "part")
+    if whole is not None:
+        check_mesh(whole, "whole")
     session = Session(None, method=method, sound=sound, match=False)
     scene = Scene.of(part, whole, vertex_map, **known)
     server = PageServer(session)

@@ -20,6 +20,7 @@ from partwhole.criterion.result import Kind
 from partwhole.geodesics import geodesic_distances
 from partwhole.geodesics.distances import Method, distances_from_each
 from partwhole.mesh import Mesh
+from partwhole.mesh.formats.common import counted
 from partwhole.viewer.paths import Tracer
 
 # as in `Criterion` for float32, which is plenty for what is looked at
@@ -200,7 +201,7 @@ def why_no_sphere(whole: Mesh | None) -> str | None:
     if whole is None:
         return None
     if not whole.is_closed:
-        return f"the whole, {whole.name}, has {len(whole.boundary_loops)} boundary loops, so it is no sphere"
+        return f"the whole, {whole.name}, has {counted(len(whole.boundary_loops), 'boundary loop')}, so it is no sphere"
     if whole.n_components != 1 or not whole.is_manifold or whole.euler_characteristic != 2:
         return f"the whole, {whole.name}, is no topological sphere"
     return None

@@ -16,6 +16,7 @@ from partwhole.datasets.bodies.skinning import skin, skinning_weights
 from partwhole.datasets.bodies.tetrahedra import march
 from partwhole.mesh import Mesh
 from partwhole.mesh.decimation import decimate
+from partwhole.store.arguments import check_whole_number
 
 Plan = Literal["biped", "quadruped", "hand"]
 
@@ -79,7 +80,8 @@ def make_body(plan: Plan = "biped", n_vertices: int = 5000, *, seed: int | np.ra
     (Body('hand': 600 vertices, 17 bones), True, 0)
     >>> poses = [body.pose(seed) for seed in range(2)]
     """
-    if plan not in PLANS:
+    check_whole_number("n_vertices", n_vertices)
+    if not isinstance(plan, str) or plan not in PLANS:
         raise ValueError(f"plan={plan!r} must be one of {', '.join(map(repr, PLANS))}")
     if n_vertices < _FEWEST_VERTICES:
         raise ValueError(f"n_vertices={n_vertices} is too few for a body, at least {_FEWEST_VERTICES} are needed")

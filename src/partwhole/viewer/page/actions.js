@@ -10,7 +10,7 @@ export async function act(page, action) {
   const { scene } = page;
   const name = (scene.meta.title || "partwhole").replace(/[^\w.-]+/g, "-").replace(/^-|-$/g, "");
   if (action === "open") at("meshes").click();
-  if (action === "swap") await page.dropped.show(true);
+  if (action === "swap") await page.dropped.swap();
   if (action === "csv") save(`${name}-map.csv`, [mapCsv(columnsOf(page.scene))], "text/csv");
   if (action === "npz") {
     const { part_vertex: _, whole_vertex: vertex_map, ...others } = columnsOf(page.scene);

@@ -17,7 +17,7 @@ export function bindControls(page) {
     page.draw();
   });
   at("wipe").addEventListener("input", () => {
-    page.state.wipe = at("wipe").value / 100;
+    page.wipe(at("wipe").value / 100);
     page.refresh();
   });
   at("choose").addEventListener("submit", (event) => {
@@ -45,8 +45,8 @@ export function bindControls(page) {
   at("status").addEventListener("click", () => page.status(""));
   addEventListener("keydown", (event) => {
     if (event.key === "Escape") page.status("");
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, select")) return;
-    at("views").children[Number(event.key) - 1]?.click(); // 1 is the first view
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input[type=number], select")) return;
+    [...at("views").children].find((button) => button.ariaKeyShortcuts === event.key)?.click();
   });
   document.addEventListener("click", (event) => {
     const action = event.target.closest("[data-action]")?.dataset.action;

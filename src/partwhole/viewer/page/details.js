@@ -109,6 +109,17 @@ export function placeButtons(scene, look) {
   return [element("h2", "Doubtful places"), ...buttons];
 }
 
+/** The question whether part and whole are swapped; where they can be, with a button that does it. */
+export function swappedElement(question, live) {
+  const asked = element("p", question[0].toUpperCase() + question.slice(1));
+  if (!live) return asked;
+  const button = element("button", "Swap them");
+  button.type = "button";
+  button.dataset.action = "swap";
+  asked.append(" ", button);
+  return asked;
+}
+
 function key(color, text) {
   const made = document.createElement("div");
   made.className = "key";

@@ -23,7 +23,7 @@ export class Dropped {
     });
   }
 
-  /** One file is a part, or the whole of a part dropped before; of two, the smaller surface is the part. */
+  /** One file is a part, or the whole of a part dropped before; of two, the one with holes is the part, or the smaller one. */
   async open(files) {
     if (!files.length) return;
     if (files.length > 2) {
@@ -44,7 +44,7 @@ export class Dropped {
         read.push(await askJson("/upload", query, { method: "POST", body: file }));
       }
       this.last = read;
-      await this.show(read.length === 2 && read[0].area > read[1].area);
+      await this.#show(read.length === 2 && isPart(read[1], read[0]));
       const notes = read.flatMap(({ notes }) => notes);
       if (notes.length) this.told.status(notes.join(" "));
     } catch (error) {
@@ -53,9 +53,22 @@ export class Dropped {
     }
   }
 
-  async show(swapped) {
+  async #show(swapped) {
     this.told.status("preparing …");
     await ask("/open", { swapped: swapped ? "yes" : "no" }, { method: "POST" });
     await this.told.opened();
   }
+
+  /** What is shown, the other way round. */
+  async swap() {
+    this.told.status("preparing …");
+    await ask("/swap", {}, { method: "POST" });
+    await this.told.opened();
+  }
+}
+
+/** Whether of two surfaces this is the part: what is missing leaves holes; and units may differ, so that areas tell less. */
+function isPart(one, other) {
+  if ((one.loops > 0) !== (other.loops > 0)) return one.loops > 0;
+  return one.area < other.area;
 }

@@ -2,7 +2,7 @@
 
 import { OrbitCamera } from "./camera.js";
 import { askArrays, askJson } from "./data.js";
-import { METHODS, legendElements, matchDetails, placeButtons, trustDetails, trustLegend, trustWords } from "./details.js";
+import { METHODS, legendElements, matchDetails, placeButtons, swappedElement, trustDetails, trustLegend, trustWords } from "./details.js";
 import { at, element } from "./dom.js";
 import { LiveEngine, LocalEngine } from "./engine.js";
 import { Painter } from "./painter.js";
@@ -24,7 +24,8 @@ export class Page {
       hover: (panel, vertex) => this.hover(panel, vertex),
       turned: (panel) => this.turned(panel),
     });
-    this.state = { view: "", picked: null, other: null, wipe: 0, found: {}, cameras: {}, options: {} };
+    this.state = { view: "", picked: null, other: null, wipe: 1, found: {}, cameras: {}, options: {} };
+    this.followed = 0; // matches that were followed; the last one is
     this.asked = 0; // answers to questions that are no longer asked are dropped
     this.drawing = false;
     this.motion = { fineness: 1, coarse: false, timer: 0 };
@@ -46,8 +47,9 @@ export class Page {
     this.scene = scene;
     this.painter.forget();
     this.coats = {};
-    Object.assign(this.state, { picked: null, other: null, wipe: 0, found: {} });
-    at("wipe").value = 0;
+    Object.assign(this.state, { picked: null, other: null, found: {} });
+    at("wipe").value = 100;
+    this.wipe(1);
     for (const role of ["part", "whole"]) {
       if (scene[role]) this.state.cameras[role] = new OrbitCamera(scene[role].meta.view);
     }
@@ -62,7 +64,7 @@ export class Page {
     for (const name of ["open", "report"]) {
       for (const button of document.querySelectorAll(`[data-action="${name}"]`)) button.hidden = !live;
     }
-    this.button("swap").hidden = !(live && this.dropped?.last.length === 2);
+    this.button("swap").hidden = !(live && scene.whole);
     at("downloads").hidden = !scene.part;
     for (const name of ["csv", "npz"]) this.button(name).hidden = !scene.map;
     this.button("ply-whole").hidden = !scene.whole;
@@ -75,6 +77,7 @@ export class Page {
     const notes = [...(scene.meta.notes ?? []), this.engine.note].filter(Boolean);
     at("notes").replaceChildren(...notes.map((note) => element("p", note)));
     at("warnings").replaceChildren(...(scene.meta.warnings ?? []).map((warning) => element("p", warning)));
+    if (scene.meta.swapped) at("warnings").prepend(swappedElement(scene.meta.swapped, live));
     at("places").replaceChildren(...placeButtons(scene, (vertex) => this.lookAt(vertex)));
     this.#viewButtons();
     const views = Object.keys(VIEWS).filter((id) => scene.part && VIEWS[id].has(scene));
@@ -82,20 +85,22 @@ export class Page {
   }
 
   button(action) {
-    return document.querySelector(`aside [data-action="${action}"]`);
+    return document.querySelector(`aside .buttons [data-action="${action}"]`);
   }
 
   #viewButtons() {
     const scene = this.scene;
-    const buttons = Object.entries(VIEWS).filter(([, view]) => scene.part && view.has(scene)).map(([id, view]) => {
+    const views = Object.entries(VIEWS).filter(([, view]) => scene.part && view.has(scene));
+    const buttons = views.map(([id, view]) => {
       const button = element("button", view.name);
-      Object.assign(button, { type: "button" });
+      Object.assign(button, { type: "button", title: `${view.name}: key ${view.key}`, ariaKeyShortcuts: view.key });
       button.dataset.view = id;
       button.setAttribute("role", "radio");
       button.addEventListener("click", () => this.choose(id));
       return button;
     });
     at("views").replaceChildren(...buttons);
+    at("keys").textContent = views.map(([, { key, name }]) => `${key} ${name}`).join(", ");
   }
 
   choose(id) {
@@ -110,8 +115,15 @@ export class Page {
     at("places").hidden = id !== "confidence";
     at("rings").parentElement.hidden = !id || id === "trust";
     at("click").hidden = at("other-field").hidden = at("method").parentElement.hidden = id !== "trust";
+    // one is shown at once: bodies on which nothing is marked tell nothing
+    if (id === "trust" && this.state.picked === null) return this.chooseVertex(this.#tellingVertex());
     this.refresh();
     if (id) this.measure();
+  }
+
+  #tellingVertex() {
+    const { part } = this.scene;
+    return part.tellingVertex(this.state.cameras.part.axes()[2]);
   }
 
   // --- what is chosen
@@ -209,6 +221,13 @@ export class Page {
   }
 
   // --- what is seen
+
+  /** The share of the part's panel, from the left, that shows the map after refinement; the rest shows the one before. */
+  wipe(share) {
+    this.state.wipe = share;
+    const words = { 0: "before refinement", 1: "after refinement" };
+    at("wipe").ariaValueText = words[share] ?? `${Math.round(100 * share)} % after refinement`;
+  }
 
   refresh() {
     const { scene, state } = this, view = VIEWS[state.view];
@@ -327,8 +346,10 @@ export class Page {
 
   /** Follow a match that is being computed until it has ended. */
   async follow() {
+    const mine = ++this.followed;
     for (;;) {
       const { number, job } = await askJson("/job");
+      if (mine !== this.followed) return; // something else was opened meanwhile
       if (number !== this.scene.meta.number) {
         this.show(await askArrays("/scene"));
         this.news(job?.state === "done" ? `matched in ${job.took} s` : "");

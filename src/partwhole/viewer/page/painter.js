@@ -78,7 +78,7 @@ export class Painter {
     gl.uniform1i(at.mode, MODES[coat.mode]);
     gl.uniform1i(at.inwards, surface.meta.inwards ? 1 : 0);
     gl.uniform1i(at.pictured, this.picture && coat.mode === "texture" ? 1 : 0);
-    gl.uniform1f(at.wipe, coat.before && panel.wipe > 0 ? left + panel.wipe * width : -1);
+    gl.uniform1f(at.wipe, coat.before ? left + panel.wipe * width : left + width);
     gl.uniform1f(at.spacing, panel.rings ? panel.rings.spacing : 0);
     gl.uniform1f(at.pixel, this.pixel);
     gl.uniform3fv(at.plain, coat.plain);

@@ -35,8 +35,8 @@ export class Panels {
       note.textContent = panel.note;
       heading.append(...words(panel.title), note);
       const wipe = frame.querySelector(".wipe");
-      wipe.hidden = !(panel.wipe > 0);
-      wipe.style.left = `${100 * (panel.wipe ?? 0)}%`;
+      wipe.hidden = panel.wipe === 1;
+      wipe.style.left = `${100 * panel.wipe}%`;
     });
     this.list = panels;
     this.#arrange();

@@ -25,7 +25,7 @@ precision highp float;
 uniform int mode;          // 0 plain, 1 colour, 2 texture, 3 value, 4 region
 uniform bool inwards;
 uniform bool pictured;
-uniform float wipe;        // left of this many pixels the map before refinement is shown
+uniform float wipe;        // right of this many pixels the map before refinement is shown
 uniform float spacing;     // between rings; 0 for none
 uniform float pixel;       // of the page, in pixels of the screen
 uniform vec3 plain;
@@ -64,7 +64,7 @@ vec3 painted(vec3 p) {
 void main() {
   bool front = gl_FrontFacing != inwards;
   vec3 n = normalize(turned) * (front ? 1.0 : -1.0);
-  vec3 base = painted(gl_FragCoord.x < wipe ? before : here);
+  vec3 base = painted(gl_FragCoord.x > wipe ? before : here);
   if (!front) base = mix(base, inside, 0.55);
   if (spacing > 0.0 && away > 0.3 * spacing) {
     float r = away / spacing;

@@ -1,6 +1,9 @@
 // A surface in the browser: normals, neighbours, distances along edges, and what lies under the pointer.
 
 const CELLS = 1500; // of the grid that a surface is drawn with while it turns slowly, about
+const FACING = 0.3; // cosine of the angle to the eye under which a place is still seen well
+const TRIED = 64; // vertices of which one is to be shown, if they can be seen
+const MEASURED = 16; // of them, at most
 
 export class Surface {
   constructor(role, meta, arrays) {
@@ -87,13 +90,15 @@ export class Surface {
     return this.edges;
   }
 
-  /** Distances along edges from a vertex, by Dijkstra's algorithm; Infinity where there is no way. */
-  distancesFrom(source) {
+  /** Distances along edges from the nearest of some vertices, by Dijkstra's algorithm; Infinity where there is no way. */
+  distancesFrom(...sources) {
     const { first, to, length } = this.neighbours();
     const distance = new Float64Array(this.size).fill(Infinity);
     const heap = new Heap(this.size);
-    distance[source] = 0;
-    heap.push(source, 0);
+    for (const source of sources) {
+      distance[source] = 0;
+      heap.push(source, 0);
+    }
     while (heap.count) {
       const near = heap.keys[0];
       const v = heap.pop();
@@ -107,6 +112,26 @@ export class Surface {
       }
     }
     return distance;
+  }
+
+  /** A vertex that is seen from a direction, and of some of those the one with which the boundary criterion guarantees most. */
+  tellingVertex(eye) {
+    const away = this.distancesFrom(...this.borderVertices);
+    const turned = (v) => this.normal(v).reduce((sum, n, d) => sum + n * eye[d], 0);
+    const down = eye.map((x) => -x);
+    const seen = (v) => turned(v) > FACING && this.hit(this.point(v).map((x, d) => x + 3 * this.radius * eye[d]), down) === v;
+    const used = [...new Set(this.faces)];
+    const far = used.filter((v) => Number.isFinite(away[v])).sort((u, v) => away[v] - away[u]);
+    // with the half that is near the border little is guaranteed; where there is no border, one is as good as another
+    const deep = far.length ? far.slice(0, Math.ceil(far.length / 2)) : used;
+    const spread = Array.from({ length: Math.min(TRIED, deep.length) }, (_, k) => deep[Math.floor((k * deep.length) / Math.min(TRIED, deep.length))]);
+    const inSight = spread.filter(seen);
+    let best = 0, most = -1;
+    for (const v of (inSight.length ? inSight : spread).slice(0, MEASURED)) {
+      const count = this.distancesFrom(v).reduce((sum, d, u) => sum + (d <= away[v] + away[u]), 0);
+      if (count > most) [best, most] = [v, count];
+    }
+    return best;
   }
 
   /** The way from a vertex down to where `distances` are 0, along edges, as coordinates one after the other. */

@@ -12,23 +12,26 @@ const CRITERIA = {
   same_loop: "C_L, same-loop criterion",
 };
 
-/** Each view: its name, whether this scene has it, and what it paints the part (and the whole) with. */
+/** Each view: its name, its key, whether this scene has it, and what it paints the part (and the whole) with. */
 export const VIEWS = {
-  plain: { name: "Surfaces", has: (scene) => !scene.map, coats: () => ({}) },
+  plain: { name: "Surfaces", key: "1", has: (scene) => !scene.map, coats: () => ({}) },
   correspondence: {
     name: "Correspondence",
+    key: "1", // never there together with the surfaces alone
     has: (scene) => scene.map,
     coats: (scene) => both(scene, "color", colorPaint(scene.places.places)),
     legend: () => ({ text: "A vertex of the part has the colour of its match on the whole." }),
   },
   texture: {
     name: "Texture",
+    key: "2",
     has: (scene) => scene.map,
     coats: (scene) => both(scene, "texture", texturePaint(scene.places, scene.meta.whole.view.up)),
     legend: () => ({ text: "A texture on the whole, carried to the part. It tears where the map does." }),
   },
   confidence: {
     name: "Confidence",
+    key: "3",
     has: (scene) => scene.map && scene.confidence,
     coats: (scene) => ({ part: values("good", scene.confidence, [0, 1], null, scene.doubtful) }),
     legend: (scene) => ({
@@ -36,18 +39,9 @@ export const VIEWS = {
       text: `How sure each match is.${scene.doubtful ? " Striped: doubtful, do not rely on it." : ""}`,
     }),
   },
-  errors: {
-    name: "Error",
-    needs: "errors",
-    has: (scene) => scene.map && scene.meta.truth,
-    coats: (scene, { errors }) => errors ? { part: values("bad", errors.errors, [0, niceLimit(errors.errors)]) } : {},
-    legend: (scene, { errors }) => errors && {
-      table: "bad", limits: ["0", `${percent(niceLimit(errors.errors))} or more`],
-      text: "Geodesic error: how far a match is from the true place, as a share of √(area of the whole).",
-    },
-  },
   distortion: {
     name: "Distortion",
+    key: "4",
     needs: "distortion",
     has: (scene) => scene.map,
     coats: (scene, found) => {
@@ -61,7 +55,18 @@ export const VIEWS = {
       text: "By how much the map changes the guaranteed distances of a vertex, on average, as a share of √(area of the whole). Grey: none is guaranteed.",
     },
   },
-  trust: { name: "Trust", has: (scene) => scene.part, coats: () => ({}) },
+  trust: { name: "Trust", key: "5", has: (scene) => scene.part, coats: () => ({}) },
+  errors: {
+    name: "Error",
+    key: "6",
+    needs: "errors",
+    has: (scene) => scene.map && scene.meta.truth,
+    coats: (scene, { errors }) => errors ? { part: values("bad", errors.errors, [0, niceLimit(errors.errors)]) } : {},
+    legend: (scene, { errors }) => errors && {
+      table: "bad", limits: ["0", `${percent(niceLimit(errors.errors))} or more`],
+      text: "Geodesic error: how far a match is from the true place, as a share of √(area of the whole).",
+    },
+  },
 };
 
 function both(scene, mode, paint) {
@@ -86,7 +91,7 @@ export function pairPanels(scene, coats, state) {
     note: sizeNote(surface),
     coat: coats[role] ?? plainCoat(),
     camera: state.cameras[role],
-    wipe: role === "part" && coats.part?.before ? state.wipe : 0,
+    wipe: role === "part" && coats.part?.before ? state.wipe : 1,
     rings: state.options.rings ? ringsOf(scene, state, role) : null,
     lines: state.options.borders ? [borderLine(surface, state.options.dark)] : [],
     dots: dotsOf(scene, state, role),
@@ -113,13 +118,13 @@ export function trustPanels(scene, state) {
   const lines = state.options.borders ? [borderLine(surface, state.options.dark)] : [];
   const dots = state.picked === null ? [] : [dot(surface, state.picked, CHOSEN)];
   const pair = pairStrokes(scene, state);
-  const common = { surface, camera, wipe: 0, rings: null };
+  const common = { surface, camera, wipe: 1, rings: null };
   const kinds = Object.keys(CRITERIA).filter((kind) => (row ? row[kind] : kind !== "same_loop"));
   const panels = kinds.map((kind) => ({
     ...common,
     title: CRITERIA[kind],
     color: GUARANTEED[kind],
-    note: row ? `${percent(row.shares[kind])} guaranteed` : "choose a vertex",
+    note: row ? `${percent(row.shares[kind])} guaranteed` : "measuring…",
     coat: row ? row.coats[kind] : { mode: "plain", plain: NOT_GUARANTEED },
     lines: [...lines, ...pair.lines],
     dots: [...dots, ...pair.dots],

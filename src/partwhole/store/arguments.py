@@ -1,0 +1,75 @@
+"""Arguments as people give them: what is of another kind than was meant is refused with its name, value and remedy."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+_LONGEST = 60
+
+
+def check_whole_number(name: str, value: Any, *, or_none: bool = False) -> None:
+    """
+    >>> check_whole_number("count", 2.5)
+    Traceback (most recent call last):
+    ValueError: count must be a whole number, got 2.5
+    """
+    if not (isinstance(value, Integral) or (or_none and value is None)):
+        raise ValueError(f"{name} must be a whole number{' or None' * or_none}, got {in_short(value)}")
+
+
+def check_number(name: str, value: Any, *, or_none: bool = False) -> None:
+    """Any real number; which of them are allowed is for the caller to say."""
+    if not (isinstance(value, Real) or (or_none and value is None)):
+        raise ValueError(f"{name} must be a number{' or None' * or_none}, got {in_short(value)}")
+
+
+def check_seed(seed: Any) -> None:
+    """What `numpy.random.default_rng` takes, but for negative numbers."""
+    if isinstance(seed, np.random.Generator) or (isinstance(seed, Integral) and seed >= 0):
+        return
+    raise ValueError(f"seed must be a whole number from 0 on, or a numpy.random.Generator, got {in_short(seed)}")
+
+
+def check_function(name: str, value: Any, *, called_with: str) -> None:
+    """A function, or None."""
+    if value is not None and not isinstance(value, Callable):  # type: ignore[arg-type]
+        raise ValueError(f"{name} must be a function that is called with {called_with}, or None, got {in_short(value)}")
+
+
+def as_array(wanted: str, values: Any) -> np.ndarray:
+    """The array of nested lists; lists of different lengths are not what was `wanted`, which is said."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{wanted}, got {in_short(values)}") from None
+
+
+def as_numbers(name: str, values: Any) -> np.ndarray:
+    """A new array of float64, row by row in memory."""
+    wanted = f"{name} must be an array of numbers"
+    array = as_array(wanted, values)
+    try:
+        if array.dtype.kind not in "biufO":
+            raise TypeError  # NumPy would read numbers from text, and drop imaginary parts
+        return np.array(array, dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        raise ValueError(f"{wanted}, got {in_short(values)}") from None
+
+
+def checked_path(name: str, value: Any) -> Path:
+    """The path of a file or a folder."""
+    if not isinstance(value, str | os.PathLike) or isinstance(os.fspath(value), bytes):
+        raise ValueError(f"{name} must be a path, a str or pathlib.Path, got {in_short(value)}")
+    return Path(value)
+
+
+def in_short(value: Any) -> str:
+    """A value in an error message: in one line, and not too long."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"

@@ -1,0 +1,195 @@
+"""Arguments of another kind than was meant: every public name answers with one line that says what to give instead.
+
+The calls are made in an interpreter of their own: while tests run, annotations are checked before the library can speak.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent, indent
+
+import pytest
+
+# each line is a call and a piece of what is said
+MESHES = """
+    pw.geodesic_distances({given})
+    pw.boundary_criterion({given}, D)
+    pw.wormhole_criterion({given}, D)
+    pw.same_loop_criterion({given}, D)
+    pw.decimate({given}, 50)
+    pw.farthest_points({given}, 5)
+    pw.metric_at_vertices({given}, np.ones(9))
+    pw.metric_on_faces({given}, np.ones(9))
+    pw.uniform_metric({given}, 1.0)
+    pw.scale_invariant_metric({given})
+    pw.refine_border({given}, 2)
+    pw.remesh({given}, 0.1)
+    pw.write_mesh({given}, "x.ply")
+    pw.datasets.cut_plane({given}, (0, 0, 0), (0, 0, 1))
+    pw.datasets.cut_balls({given}, [0], 0.1)
+    pw.datasets.random_cuts({given})
+    spectral.laplacian({given})
+    spectral.gradients({given})
+"""
+OTHERS = """
+    pw.repair("scan.ply") | vertices must be a Mesh, got str; use pw.read_mesh('scan.ply')
+    pw.repair(part.vertices, [[0, 1, 2], [0]]) | mesh: faces must have shape (m, 3), got [[0, 1, 2], [0]]
+    pw.repair(part, min_component_fraction="x") | min_component_fraction must be a number, got 'x'
+    pw.datasets.Pair.of("scan.ply", part) | part must be a Mesh, got str; use pw.read_mesh('scan.ply')
+    pw.datasets.Pair(part, None) | whole must be a Mesh, got NoneType; make one with pw.Mesh(vertices, faces)
+    pw.WHCIE().fit("scan.ply") | X must be a Mesh, got str; use pw.read_mesh('scan.ply')
+    pw.WeightedMDS().fit("scan.ply") | X must be an array of numbers, got 'scan.ply'; read the file first
+    pw.TCIE(n_components="2").fit(part.vertices) | n_components must be a whole number, got '2'
+    show("scan.ply") | part must be a Mesh, got str; use pw.read_mesh('scan.ply')
+    pw.Mesh("scan.ply", None) | mesh: vertices must be an array of numbers, got 'scan.ply'
+    pw.Mesh([[0, 0, 0], [1, 0]], [[0, 1, 2]]) | mesh: vertices must be an array of numbers, got [[0, 0, 0], [1, 0]]
+    pw.Mesh([["a", "b", "c"]], [[0, 1, 2]]) | mesh: vertices must be an array of numbers, got [['a', 'b', 'c']]
+    pw.Mesh(part.vertices + 1j, part.faces) | mesh: vertices must be an array of numbers, got array([[
+    pw.Mesh(part.vertices, None) | mesh: faces must have shape (m, 3), got ()
+    pw.read_mesh(None) | path must be a path, a str or pathlib.Path, got None
+    pw.read_mesh(part) | path must be a path, a str or pathlib.Path, got Mesh(
+    pw.read_mesh(b"x.off") | path must be a path, a str or pathlib.Path, got b'x.off'
+    pw.write_mesh(part, 3) | path must be a path, a str or pathlib.Path, got 3
+    pw.geodesic_distances(part, [[1, 2], [3]]) | sources must be a list of vertex numbers, got [[1, 2], [3]]
+    pw.geodesic_distances(part, "all") | sources must be a list of vertex numbers
+    pw.geodesic_distances(part, [0.5]) | sources must be a list of vertex numbers
+    pw.geodesic_distances(part, dtype="double precision") | dtype must be float32 or float64, got 'double precision'
+    pw.geodesic_distances(part, metric=2.0) | metric must be a Metric, got 2.0; make one with pw.metric_at_vertices
+    pw.geodesic_distances(part, out=3.5) | out must be a path, a str or pathlib.Path, got 3.5
+    pw.geodesic_distances(part, threads=-1) | threads=-1 must be at least 1, or None
+    pw.geodesic_distances(part, threads="2") | threads must be a whole number or None, got '2'
+    pw.geodesic_distances(part, device="tpu") | device must be 'cpu' or 'cuda', got 'tpu'
+    pw.wormhole_criterion(part, None) | D must be a matrix of float32 or float64
+    pw.wormhole_criterion(part, [[0, 1], [1]]) | D must be a matrix of float32 or float64, got [[0, 1], [1]]
+    pw.wormhole_criterion(part, D * np.nan) | D contains nan
+    pw.wormhole_criterion(part, D, metric_bound=None) | metric_bound must be a number, got None
+    pw.wormhole_criterion(part, D, rtol="x") | rtol must be a number, got 'x'
+    pw.wormhole_criterion(part, D, rows=[[1], [2, 3]]) | rows must be a list of vertex numbers, got [[1], [2, 3]]
+    pw.decimate(part, "50") | n_vertices must be a whole number, got '50'
+    pw.decimate(part, -3) | n_vertices=-3 is too few
+    pw.farthest_points(part, 5.5) | count must be a whole number, got 5.5
+    pw.farthest_points(part, 5, first="a") | first must be a whole number or None, got 'a'
+    pw.farthest_points(part, 5, seed=-1) | seed must be a whole number from 0 on, or a numpy.random.Generator, got -1
+    pw.refine_border(part, None) | pieces must be a whole number, got None
+    pw.remesh(part, "x") | edge_length must be a number, got 'x'
+    pw.remesh(part, 0.1, iterations=2.5) | iterations must be a whole number, got 2.5
+    pw.uniform_metric(part, "2") | scale must be a number, got '2'
+    pw.scale_invariant_metric(part, regulariser=None) | regulariser must be a number, got None
+    pw.metric_at_vertices(part, [[1, 2], [3]]) | values must be an array of numbers, got [[1, 2], [3]]
+    pw.TrainingConfig(iterations="x") | iterations must be a whole number, got 'x'
+    pw.TrainingConfig(learning_rate=None) | learning_rate must be a number, got None
+    pw.datasets.sphere("many") | n_vertices must be a whole number, got 'many'
+    pw.datasets.annulus("wide") | inner must be a number, got 'wide'
+    pw.datasets.sphere(300, jitter="x") | jitter must be a number, got 'x'
+    pw.datasets.make_body(["hand"], 800) | plan=['hand'] must be one of
+    pw.datasets.make_body("hand", 800.5) | n_vertices must be a whole number, got 800.5
+    pw.datasets.body_pairs(None) | n_bodies must be a whole number, got None
+    pw.datasets.swiss_roll("x") | n_samples must be a whole number, got 'x'
+    pw.datasets.FolderPairs(3) | root must be a path, a str or pathlib.Path, got 3
+    pw.datasets.people_pairs("people") | people must be People, got 'people'; use pw.datasets.People(path)
+    pw.datasets.cut_balls(part, [[1], [2, 3]], 0.1) | centres must be a list of vertex numbers, got [[1], [2, 3]]
+    pw.datasets.cut_balls(part, [1], "wide") | radius must be an array of numbers, got 'wide'
+    pw.datasets.with_parts_turned(3) | pairs must be a data set or a list of pw.datasets.Pair, got 3
+"""
+LEARNED = """
+    pw.match((part.vertices, part.faces), part) | part must be a Mesh or the path of a file, got tuple; use pw.Mesh(
+    pw.match(part, None) | whole must be a Mesh or the path of a file, got NoneType
+    pw.match(part, part, cache=3) | cache must be a Cache, a folder, True for the default one, or None, got 3
+    pw.match(part, part, model={}) | model must be a name in the box, a file of weights or a Matcher, got {}
+    pw.match(part, part, refine="3") | refine must be a whole number, got '3'
+    pw.match(part, part, headings=2.5) | headings must be a whole number or None, got 2.5
+    pw.match(part, part, up=2) | up=2 must be an axis
+    pw.match(part, part, max_vertices="500") | max_vertices must be a whole number, got '500'
+    pw.match(part, part, progress=True) | progress must be a function that is called with (what is done, steps done
+    pw.match(part, part, device="tpu") | device must be 'cpu' or 'cuda', got 'tpu'
+    pw.match(part, part, device="cuda") | device='cuda' needs
+    pw.Matcher.load("default", device="cuda") | device='cuda' needs
+    pw.train(pairs, device="cuda") | device='cuda' needs
+    Examination(pairs, small, device="cuda") | device='cuda' needs
+    pw.geodesic_distances(part, device="cuda") | device='cuda' needs
+    pw.wormhole_criterion(part, D, device="cuda") | device='cuda' needs
+    pw.Matcher.load(None) | model must be a name in the box
+    pw.Matcher(None, None) | a Matcher is of a DiffusionNet and a TrainingConfig, got NoneType and NoneType
+    pw.train(None) | pairs must be a data set or a list of pw.datasets.Pair, got None
+    pw.train("folder") | pairs must be a data set, got 'folder'; pw.datasets.FolderPairs(path) reads a folder
+    pw.train([part, part]) | pairs must be of pw.datasets.Pair, got Mesh; use pw.datasets.Pair.of(part, whole)
+    pw.train(pairs, "pfaust-h") | config must be a TrainingConfig, got 'pfaust-h'; use partwhole.matching.preset('pfaust-h')
+    pw.train(pairs, small, loss="wormhole") | loss must be a Loss such as pw.WormholeLoss(1e3), got 'wormhole'
+    pw.train(pairs, small, start="default") | start must be a Matcher, got str; use pw.Matcher.load('default')
+    pw.train(pairs, small, watch=[pairs]) | watch must be pairs by name
+    pw.train(pairs, small, folder=3) | folder must be a path, a str or pathlib.Path, got 3
+    pw.train(pairs, small, cache=3) | cache must be a Cache, a folder, True for the default one, or None, got 3
+    pw.train(pairs, small, workers=0) | workers=0 must be at least 1
+    pw.evaluate("default", pairs) | matcher must be a Matcher, got str; use pw.Matcher.load('default')
+    pw.evaluate(matcher, None) | pairs must be a data set or a list of pw.datasets.Pair, got None
+    pw.evaluate(matcher, pairs, refine="x") | refine must be a whole number, got 'x'
+    pw.evaluate(matcher, pairs, progress=True) | progress must be a function
+    pw.WormholeLoss("x") | weight must be a number, got 'x'
+    matcher.save(None) | path must be a path, a str or pathlib.Path, got None
+"""
+BEGIN = """
+    import json, os, sys
+    from pathlib import Path
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    import numpy as np
+    import partwhole as pw
+    from partwhole import spectral
+    from partwhole.viewer.show import show
+    part = pw.datasets.annulus(n_vertices=60)
+    D = pw.geodesic_distances(part, method="dijkstra")
+"""
+WITH_TORCH = """
+    from partwhole.matching import Examination
+    from partwhole.matching.matcher import new_network
+    small = pw.TrainingConfig(iterations=1, width=8, blocks=1, features=8, map_eigenpairs=20, diffusion_eigenpairs=20)
+    pairs = [pw.datasets.Pair.of(part, part, pw.datasets.GroundTruth.of_map(np.arange(60)))]
+    matcher = pw.Matcher(new_network(small), small)
+"""
+END = """
+    for call in json.load(sys.stdin):
+        try:
+            eval(call)
+            print(json.dumps("nothing was refused"))
+        except ValueError as error:
+            print(json.dumps(str(error)))
+        except Exception as fault:
+            print(json.dumps(f"a fault, {type(fault).__name__}: {fault}"))
+"""
+
+
+def answers(calls: list[str], *begin: str) -> list[str]:
+    code = "\n".join(dedent(text) for text in (BEGIN, *begin, END))
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=json.dumps(calls), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, indent(done.stderr, "  ")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def lines(text: str) -> list[str]:
+    return [line.strip() for line in text.strip().splitlines()]
+
+
+@pytest.mark.parametrize(("table", "begin"), [(OTHERS, ()), (LEARNED, (WITH_TORCH,))], ids=["plain", "with torch"])
+def test_what_is_of_another_kind_is_refused_in_one_line(table: str, begin: tuple[str, ...]) -> None:
+    calls, wanted = zip(*(line.split(" | ") for line in lines(table)), strict=True)
+    for call, piece, said in zip(calls, wanted, answers(list(calls), *begin), strict=True):
+        assert said.startswith(piece), call
+        assert "\n" not in said, call
+
+
+def test_a_path_or_arrays_in_the_place_of_a_mesh() -> None:
+    given = {
+        "'scan.ply'": "mesh must be a Mesh, got str; use pw.read_mesh('scan.ply')",
+        "Path('scan.ply')": f"mesh must be a Mesh, got {type(Path()).__name__}; use pw.read_mesh('scan.ply')",
+        "(part.vertices, part.faces)": "mesh must be a Mesh, got tuple; make one with pw.Mesh(vertices, faces), or read it "
+        "with pw.read_mesh(path)",
+        "None": "mesh must be a Mesh, got NoneType; make one with pw.Mesh(vertices, faces), or read it with "
+        "pw.read_mesh(path)",
+    }  # fmt: skip
+    calls = [(line.format(given=text), said) for line in lines(MESHES) for text, said in given.items()]
+    for (call, wanted), said in zip(calls, answers([call for call, _ in calls]), strict=True):
+        assert said == wanted, call
