@@ -35,7 +35,7 @@ def read_list(path: Path) -> list[Entry]:
         rows = [
             row for row in csv.reader(path.read_text(encoding="utf-8-sig").splitlines()) if any(map(str.strip, row))
         ]
-    except UnicodeDecodeError:
+    except (csv.Error, UnicodeDecodeError):
         raise ValueError(f"{path} is no text; give a CSV file with the columns part,whole") from None
     if not rows:
         raise ValueError(f"{path} names no pairs; a line is part,whole or part,whole,name")
