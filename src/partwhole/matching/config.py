@@ -182,7 +182,7 @@ def _check_kind(name: str, value: Any, kind: Any) -> None:
     if kind is bool:
         right, what = isinstance(value, bool), "true or false"
     elif kind in (int, int | None):
-        right, what = _is_whole(value) or (value is None and kind != int), "a whole number"
+        right, what = _is_whole(value) or (value is None and kind is not int), "a whole number"
     elif kind is float:
         right, what = _is_finite(value), "a finite number"
     else:

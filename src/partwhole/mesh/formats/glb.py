@@ -34,6 +34,7 @@ class _Gathered:
     not_surfaces: int = 0
     stitches: int = 0
     skins: int = 0
+    mirrors: int = 0
 
     def count(self, entries: int, where: str) -> None:
         """Vertices and indices to be read, refused as soon as they are more than such a file may show."""
@@ -62,6 +63,8 @@ def decode(data: bytes) -> Contents:
         notes.append(f"{counted(out.stitches, 'triangle')} without area that stitch strips together left out")
     if out.skins:
         notes.append(f"{counted(out.skins, 'skin')} not applied: the shape is the one at rest")
+    if out.mirrors:
+        notes.append(f"{counted(out.mirrors, 'mesh', 'meshes')} shown in a mirror, by the transform of a node")
     return Contents(
         vertices,
         faces.reshape(-1),
@@ -188,6 +191,7 @@ def _gather(document: Json, buffer: bytes, mesh: int, frame: Float[np.ndarray, "
     shared: dict[int, tuple[int, int]] = {}  # accessor -> where its points begin here, and how many they are
     with np.errstate(over="ignore", invalid="ignore"):
         mirrored = np.linalg.det(frame[:3, :3]) < 0
+    out.mirrors += int(mirrored)
     for number, primitive in enumerate(items(entry(document, "meshes", mesh), "primitives", of=dict)):
         where = f"meshes[{mesh}].primitives[{number}]"
         out.count(_ENTRIES_OF_PRIMITIVE, where)
