@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import matplotlib.image as image
@@ -38,6 +39,17 @@ def part(tmp_path: Path) -> Path:
 def run_json(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict:
     assert main(["mask", *map(str, arguments), "--json", "--no-figure"]) == 0
     return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("name", [rb"$\frac{.off", "骨\n.off".encode()])
+def test_any_name_of_a_file_will_do(name: bytes, part: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    try:
+        strange = part.rename(tmp_path / os.fsdecode(name))
+    except OSError:
+        pytest.skip("this file system does not take the name")
+    assert main(["mask", strange.name, "--method", "dijkstra", "-o", "out", "--soft", "-q"]) == 0
+    assert (tmp_path / "out" / "trust.png").is_file()
 
 
 def test_it_writes_masks_a_figure_and_a_summary(

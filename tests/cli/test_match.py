@@ -243,8 +243,9 @@ def test_lists_that_are_none(tmp_path: Path, one_error: Callable[..., str], text
     assert said in one_error("match", "--pairs", tmp_path / "list.csv")
 
 
-def test_a_list_that_is_no_text(tmp_path: Path, one_error: Callable[..., str]) -> None:
-    (tmp_path / "list.csv").write_bytes(b"\xff\xfe\x00\x81")
+@pytest.mark.parametrize("data", [b"\xff\xfe\x00\x81", 200_000 * b"a"])
+def test_a_list_that_is_no_text(tmp_path: Path, one_error: Callable[..., str], data: bytes) -> None:
+    (tmp_path / "list.csv").write_bytes(data)
     assert "is no text; give a CSV file" in one_error("match", "--pairs", tmp_path / "list.csv")
 
 

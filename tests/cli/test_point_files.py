@@ -88,6 +88,10 @@ def test_files_that_are_no_arrays(tmp_path: Path) -> None:
     path.write_bytes(b"not numpy")
     with pytest.raises(ValueError, match=r"is no whole \.npy file"):
         read_points(path)
+    with path.open("wb") as file:  # more numbers than any memory holds
+        np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": (10**10, 1000)})
+    with pytest.raises(ValueError, match=r"is no whole \.npy file"):
+        read_points(path)
     np.savez(tmp_path / "several.npz", a=POINTS)
     (tmp_path / "several.npz").rename(path)
     with pytest.raises(ValueError, match="holds several arrays"):

@@ -91,11 +91,42 @@ def test_the_page_is_served_until_it_is_interrupted(result: Path) -> None:
             program.kill()
 
 
+# a match that never ends, in a thread that Python would wait for
+ENDLESS = """
+import threading, time
+from concurrent.futures import ThreadPoolExecutor
+import partwhole.viewer.session
+def matched(*_, **__):
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(time.sleep, 1000).result()
+partwhole.viewer.session.matched = matched
+"""
+
+
+def test_an_interruption_ends_the_page_while_it_computes(result: Path) -> None:
+    command = [sys.executable, "-c", ENDLESS + INTERRUPTIBLE, "view", "--no-open", "--json"]
+    command += [str(result / "part.ply"), str(result / "whole.ply")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        try:
+            assert program.stdout is not None
+            address = json.loads(program.stdout.readline())["address"]
+            before, _, query = address.partition("?")
+            with urllib.request.urlopen(f"{before}job?{query}", timeout=20) as answer:
+                assert json.loads(answer.read())["job"]["state"] == "running"
+            os.kill(program.pid, signal.SIGINT)
+            assert program.wait(20) == 0
+            assert program.stderr is not None
+            assert program.stderr.read() == ""
+        finally:
+            program.kill()
+
+
 def test_the_browser_is_opened(
     result: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     opened: list[str] = []
     monkeypatch.setattr("webbrowser.open", opened.append)
+    monkeypatch.setattr("os._exit", lambda code: None)  # what is measured in the background ends by itself here
     monkeypatch.setattr("socketserver.BaseServer.serve_forever", _interrupted)
     assert main(["view", str(result)]) == 0
     out = capsys.readouterr().out

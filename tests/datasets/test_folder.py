@@ -100,6 +100,12 @@ def test_a_list_of_pairs(root: Path) -> None:
     [
         ("pairs.csv", "part,whole\none,bull\n", FileNotFoundError, r"pairs.csv, line 2: wholes has no bull"),
         ("pairs.csv", "one,ball\n", ValueError, "should begin with the line part,whole"),
+        (
+            "pairs.csv",
+            "part,whole\n" + 200_000 * "a",
+            ValueError,
+            r"pairs.csv is no CSV file with the columns part,whole",
+        ),
         ("pairs.csv", "part,whole\n", ValueError, "no line below its header"),
         ("pairs.csv", "part,whole\none\n", ValueError, "line 2: 1 entries"),
         ("parts/one.ply", "", ValueError, r"one.ply and one.off have the same name"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +43,13 @@ def test_the_number_of_columns_is_checked(tmp_path: Path) -> None:
         read_numbers(tmp_path / "b.baryc_gt", columns=3)
 
 
+def npy_header(shape: tuple[int, ...]) -> bytes:
+    """The beginning of an .npy file that promises an array of this shape."""
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": shape})
+    return file.getvalue()
+
+
 def test_archives_come_back_and_broken_ones_are_named(tmp_path: Path) -> None:
     path = tmp_path / "a.npz"
     np.savez(path, one=np.arange(3), two=np.eye(2))
@@ -50,6 +59,21 @@ def test_archives_come_back_and_broken_ones_are_named(tmp_path: Path) -> None:
         path.write_bytes(broken)
         with pytest.raises(ValueError, match=r"a.npz is not a whole .npz file of plain numbers"):
             read_npz(path)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("one.npy", npy_header((10**10, 1000)))
+    with pytest.raises(ValueError, match="plain numbers: Unable to allocate"):
+        read_npz(path)
+    locked = bytearray(whole)
+    for mark, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        locked[locked.index(mark) + flags] |= 1  # says that the first array is encrypted
+    path.write_bytes(locked)
+    with pytest.raises(ValueError, match="plain numbers"):
+        read_npz(path)
+    np.savez_compressed(path, one=np.arange(1000))
+    squeezed = path.read_bytes()
+    path.write_bytes(squeezed[:60] + b"\xff" * 40 + squeezed[100:])
+    with pytest.raises(ValueError, match="plain numbers"):
+        read_npz(path)
     np.savez(path, object=np.array([{}], dtype=object))
     with pytest.raises(ValueError, match="plain numbers"):
         read_npz(path)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import struct
 import sys
 from pathlib import Path
 
@@ -99,6 +100,27 @@ def test_a_weight_that_changed_is_damage(path) -> None:
         read_tensors(path)
 
 
+def test_a_card_that_changed_is_damage(path) -> None:
+    whole = path.read_bytes()
+    text = json.dumps(json.dumps(CARD))[1:-1].encode()
+    assert whole.count(text) == 1
+    path.write_bytes(whole.replace(text, text.replace(b"model", b"modal")))
+    with pytest.raises(ValueError, match="is damaged: its card is not the one that was written; copy it again"):
+        read_tensors(path)
+
+
+def test_a_file_of_an_earlier_version_has_no_checksum_of_its_card(tmp_path) -> None:
+    save_file({"w": torch.ones(2)}, tmp_path / "old", {"format": FORMAT, "card": json.dumps(CARD)})
+    assert read_tensors(tmp_path / "old")[1] == CARD
+
+
+@pytest.mark.parametrize("size", [2**63 - 1, 10**9, 0])
+def test_a_header_that_promises_too_much(tmp_path, size) -> None:
+    (tmp_path / "huge").write_bytes(struct.pack("<Q", size) + b"{}" * 100)
+    with pytest.raises(ValueError, match="is damaged or no safetensors file"):
+        read_tensors(tmp_path / "huge")
+
+
 @pytest.mark.parametrize("metadata", [None, {"format": "pt"}, {"format": "partwhole 2", "card": "{}"}])
 def test_safetensors_of_other_programs(tmp_path, metadata) -> None:
     save_file({"w": torch.ones(2)}, tmp_path / "other", metadata)
@@ -106,7 +128,9 @@ def test_safetensors_of_other_programs(tmp_path, metadata) -> None:
         read_tensors(tmp_path / "other")
 
 
-@pytest.mark.parametrize("card", [{}, {"card": "{"}, {"card": ""}, {"card": "3"}, {"card": "[]"}])
+@pytest.mark.parametrize(
+    "card", [{}, {"card": "{"}, {"card": ""}, {"card": "3"}, {"card": "[]"}, {"card": 100_000 * "["}]
+)
 def test_a_card_that_can_not_be_read(tmp_path, card) -> None:
     save_file({"w": torch.ones(2)}, tmp_path / "other", {"format": FORMAT, **card})
     with pytest.raises(ValueError, match="has no readable card; copy it again"):

@@ -48,7 +48,12 @@ def test_the_rule_that_was_fitted_counts_every_sign() -> None:
     assert Rule.from_json(rule.to_json()) == rule
     with pytest.raises(ValueError, match="the rule is for other signs than"):
         Rule.from_json({**rule.to_json(), "signs": ["width"]})
-    for damaged in ({"inner": 3.0}, {"outer_": []}):
+    strange: list[dict[str, object]] = [
+        {"inner": 3.0}, {"outer_": []}, {"even": 0.0}, {"slope": float("nan")}, {"offset": "1"}, {"mean": [0.0]},
+        {"deviation": [0.0] * len(NAMES)}, {"outer": [-1.0] * len(rule.outer)}, {"shift": [1e400] * len(rule.shift)},
+        {"inner": [[0.0] * 3]}, {"offset": [1.0]}, {"even": 10**400},
+    ]  # fmt: skip
+    for damaged in strange:
         with pytest.raises(ValueError, match="the rule of confidence is damaged"):
             Rule.from_json({**rule.to_json(), **damaged})
 

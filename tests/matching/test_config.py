@@ -134,3 +134,32 @@ def test_other_bad_choices() -> None:
 def test_presets_do_without_torch() -> None:
     script = "import sys, partwhole.matching as m; m.preset('pfaust-h'); sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script]).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("headings", 1e9, "headings=1000000000.0 must be a whole number"),
+        ("headings", 10**9, "headings=1000000000 must be at most 1000"),
+        ("headings", float("nan"), "headings=nan must be a whole number"),
+        ("headings", None, "headings=None must be a whole number"),
+        ("headings", True, "headings=True must be a whole number"),
+        ("headings", [8], r"headings=\[8\] must be a whole number"),
+        ("alignments", 0.5, "alignments=0.5 must be a whole number"),
+        ("width", 10**7, "width=10000000 must be at most"),
+        ("blocks", 10**9, "blocks=1000000000 must be at most"),
+        ("map_eigenpairs", 10**6, "map_eigenpairs=1000000 must be at most"),
+        ("low_pass", "20", "low_pass=20 must be a whole number"),
+        ("upright", 1, "upright=1 must be true or false"),
+        ("temperature", float("nan"), "temperature=nan must be a finite number"),
+        ("temperature", "0.1", "temperature=0.1 must be a finite number"),
+        ("noise", float("inf"), "noise=inf must be a finite number"),
+        ("rotation", 10**400, "rotation=1000.* must be a finite number"),
+        ("scaling", (0.9, float("nan")), r"scaling=\(0.9, nan\) must be a list of finite numbers"),
+        ("scaling", 3, "scaling=3 must be a list of finite numbers"),
+        ("judged_by", (1.0, None, 0.0), r"judged_by=\(1.0, None, 0.0\) must be a list of finite numbers"),
+    ],
+)
+def test_numbers_from_a_file_are_of_their_kind_and_not_absurd(name: str, value: object, said: str) -> None:
+    with pytest.raises(ValueError, match=f"^{said}"):
+        TrainingConfig.from_json({**TrainingConfig().to_json(), name: value})

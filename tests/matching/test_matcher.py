@@ -13,6 +13,7 @@ from partwhole.datasets import Pairs, sphere
 from partwhole.matching import Ensemble, Match, Matcher, TrainingConfig, hard_map, spectral_map
 from partwhole.matching.axes import rotation_upwards
 from partwhole.matching.checkpoints import FORMAT, write_tensors
+from partwhole.matching.confidence import fitted_rule
 from partwhole.matching.headings import turned_by
 from partwhole.matching.matcher import new_network
 from partwhole.mesh import Mesh
@@ -99,19 +100,45 @@ def test_weights_that_do_not_fit_their_card(matcher, tmp_path, changes) -> None:
 
 
 def test_a_card_that_asks_for_more_memory_than_there_is(matcher, tmp_path) -> None:
-    for width, said in ((10**6, "don't fit the network of their card"), (10**10, "its card can't be read")):
+    for width, said in ((8192, "don't fit the network of their card"), (10**10, "its card can't be read")):
         write_tensors(tmp_path / "a", matcher.network.state_dict(), card_of(matcher, width=width))
         with pytest.raises(ValueError, match=said):
             Matcher.load(tmp_path / "a")
 
 
+def test_weights_that_are_not_finite(matcher, tmp_path) -> None:
+    weights = {name: tensor.clone() for name, tensor in matcher.network.state_dict().items()}
+    weights["first.weight"][0, 0] = float("nan")
+    write_tensors(tmp_path / "a", weights, card_of(matcher))
+    with pytest.raises(ValueError, match=r"a: the weights first\.weight are not finite"):
+        Matcher.load(tmp_path / "a")
+
+
 @pytest.mark.parametrize(
     "changes",
-    [{"width": 0}, {"colour": "red"}, {"width": "wide"}, {"blocks": 1.5}, {"scaling": 3}, {"inputs": "rgb"}],
+    [
+        {"width": 0},
+        {"colour": "red"},
+        {"width": "wide"},
+        {"blocks": 1.5},
+        {"scaling": 3},
+        {"inputs": "rgb"},
+        {"headings": 1e9},
+        {"headings": float("nan")},
+        {"alignments": 0.5},
+        {"blocks": 10**9},
+        {"seed": 10**400},
+    ],
 )
 def test_a_card_of_another_version(matcher, tmp_path, changes) -> None:
     write_tensors(tmp_path / "a", matcher.network.state_dict(), card_of(matcher, **changes))
     with pytest.raises(ValueError, match="a: its card can't be read"):
+        Matcher.load(tmp_path / "a")
+    rule = {**fitted_rule().to_json(), "even": float("nan")}
+    write_tensors(tmp_path / "a", matcher.network.state_dict(), {**card_of(matcher), "confidence": rule})
+    with pytest.raises(
+        ValueError, match=r"a: its card can't be read \(the rule of confidence is damaged \(even should"
+    ):
         Matcher.load(tmp_path / "a")
     write_tensors(tmp_path / "a", matcher.network.state_dict(), {"config": 3})
     with pytest.raises(ValueError, match="a: its card can't be read"):

@@ -13,7 +13,7 @@ from partwhole.datasets import Cut, cut_plane
 from partwhole.matching import Matcher, TrainingConfig
 from partwhole.matching import positions as module
 from partwhole.matching.findings import fit_of, warnings_about
-from partwhole.matching.matched import Fit
+from partwhole.matching.matched import DOUBTFUL, Fit
 from partwhole.matching.matcher import new_network
 from partwhole.matching.positions import axes_up, best_position
 from partwhole.matching.shown import Shown, shown
@@ -210,6 +210,15 @@ def fit(**changes: object) -> Fit:
 def test_what_is_wrong_is_said(changes: dict[str, object], said: str) -> None:
     assert warnings_about(fit(), 0.2) == ()
     assert any(said in text for text in warnings_about(fit(**changes), 0.2))
+
+
+def test_a_map_that_fits_badly_is_doubtful_everywhere() -> None:
+    assert fit().credit == 1
+    assert fit(curvature=0.51, distortion=0.11, rival_margin=0.0).credit == 1
+    assert fit(curvature=0.49).credit == pytest.approx(0.49)
+    assert fit(reversed=0.9).credit == DOUBTFUL
+    assert fit(distortion=0.24).credit == pytest.approx(DOUBTFUL / 2)
+    assert fit(curvature=-0.3).credit == 0
 
 
 def test_doubt_and_certainty() -> None:

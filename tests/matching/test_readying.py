@@ -76,12 +76,15 @@ def test_faces_come_to_look_outwards() -> None:
     found = readied(inwards, "whole", most_vertices=300)
     assert (np.einsum("ij,ij->i", found.mesh.face_normals, found.mesh.vertices[found.mesh.faces[:, 0]]) > 0).all()
     assert found.notes == (f"{ball.n_faces} faces of the whole were turned over, so that all face outwards",)
+    assert len(found.warnings) == 1
+    assert found.warnings[0].startswith("the whole was inside out; if that is because its coordinates are mirrored")
     # most of a ball, inside out; neighbours agree, and still it can be seen
     most = cut_plane(ball, (0, 0, -0.8), (0, 0, 1)).part
     turned = Mesh(most.vertices, most.faces[:, ::-1])
     assert len(readied(turned, "part", most_vertices=300).notes) == 1
     mixed = ball.faces.copy()
     mixed[::7] = mixed[::7, ::-1]
+    assert readied(Mesh(ball.vertices, mixed), "part", most_vertices=300).warnings == ()
     assert (
         readied(Mesh(ball.vertices, mixed), "part", most_vertices=300).mesh.face_normals * ball.face_normals > -1e-9
     ).all()

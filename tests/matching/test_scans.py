@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import partwhole as pw
-from partwhole.datasets import Cut, cut_plane, random_cuts, sphere
+from partwhole.datasets import Cut, cut_plane, plane, random_cuts, sphere
 from partwhole.matching import MatchedScan, Matcher, TrainingConfig, match
 from partwhole.matching.ensemble import Combine, Ensemble
 from partwhole.matching.matcher import new_network
@@ -207,8 +207,23 @@ def test_a_tiny_part(small: ModuleType, matcher: Matcher) -> None:
     found = match(tiny, whole, model=matcher)
     check(found)
     assert any(f"a part of {tiny.n_vertices} vertices says little about its place" in text for text in found.warnings)
+    assert found.confidence.max() <= tiny.n_vertices / 100
     corner = Mesh([[0, 0, 0], [0.3, 0, 0], [0, 0.3, 0], [0.3, 0.3, 0.1]], [[0, 1, 2], [1, 3, 2]])
-    check(match(corner, whole, model=matcher))
+    found = match(corner, whole, model=matcher)
+    check(found)
+    assert found.confidence.max() <= 0.04
+    # many vertices, and still only a speck of the whole
+    speck = plane(400)
+    found = match(speck.scaled((0.05 * whole.area / speck.area) ** 0.5), whole, model=matcher, units="same")
+    check(found)
+    assert any("a part that covers about 20 of the 400 vertices of the whole says little" in w for w in found.warnings)
+    assert found.confidence.max() <= 0.2
+
+
+def test_one_triangle_is_not_sure_of_anything(small: ModuleType, matcher: Matcher) -> None:
+    found = match(Mesh([[0, 0, 0], [0.4, 0, 0], [0, 0.4, 0]], [[0, 1, 2]]), small.lopsided(400), model=matcher)
+    assert found.confidence.max() <= 0.03
+    assert found.doubtful.all()
 
 
 def test_ten_pieces_and_loose_vertices(small: ModuleType, matcher: Matcher) -> None:

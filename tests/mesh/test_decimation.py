@@ -167,3 +167,17 @@ def test_any_soup_of_triangles_gives_a_valid_surface(data):
 def test_too_few_is_refused():
     with pytest.raises(ValueError, match="n_vertices=2 is too few"):
         decimate(plane(50), 2)
+
+
+def test_a_vertex_with_very_many_triangles_stays():
+    # two cones of 20 000 triangles: minutes, if every step looked at all the triangles at the tips
+    turn = np.linspace(0, 2 * np.pi, 20_000, endpoint=False)
+    rim = np.arange(20_000)
+    points = np.concatenate([np.stack([np.cos(turn), np.sin(turn), 0 * turn], axis=1), [[0, 0, 1], [0, 0, -1]]])
+    upper = np.stack([rim, np.roll(rim, -1), np.full_like(rim, 20_000)], axis=1)
+    lower = np.stack([np.roll(rim, -1), rim, np.full_like(rim, 20_001)], axis=1)
+    result = decimate(Mesh(points, np.concatenate([upper, lower])), 500)
+    assert result.mesh.n_vertices == 500
+    assert {20_000, 20_001} <= set(result.to_fine.tolist())
+    assert result.mesh.is_closed
+    assert result.mesh.is_manifold

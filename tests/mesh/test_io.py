@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import struct
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -207,3 +208,17 @@ class TestJudgement:
     def test_no_vertices_no_faces(self, refused):
         assert refused("OFF 0 0 0\n") == " has no vertices"
         assert " has no faces; a point cloud is not a surface" in refused("OFF 1 0 0\n0 0 0\n")
+
+
+def test_names_that_are_not_utf_8_can_be_shown(tmp_path):
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/sc\xffan\n.off"))
+    try:
+        path.write_text("OFF 3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n")
+    except OSError:
+        pytest.skip("this file system takes UTF-8 only")
+    assert read_mesh(path).name == r"sc\xffan\n.off"
+    path.write_text("OFF 3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 9\n")
+    for damaged in (path, path.with_name(path.name + "x"), path.parent / (path.stem + "\udcfe")):
+        with pytest.raises((ValueError, FileNotFoundError)) as raised:
+            read_mesh(damaged)
+        assert str(raised.value).isprintable()

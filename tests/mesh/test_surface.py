@@ -95,6 +95,13 @@ class TestTopology:
         assert sorted(len(loop) for loop in bow_tie.boundary_loops) == [3, 3]
         assert set(bow_tie.boundary_labels.tolist()) == {0}
 
+    def test_loops_that_all_touch_at_one_vertex(self):
+        # 20 000 triangles with one vertex in common: minutes, if each step looked at all the edges there
+        rim = np.arange(1, 40_001).reshape(-1, 2)
+        faces = np.concatenate([np.zeros((20_000, 1), np.int64), rim], axis=1)
+        fans = Mesh(np.random.default_rng(0).random((40_001, 3)), faces)
+        assert [len(loop) for loop in fans.boundary_loops] == [3] * 20_000
+
     def test_components(self):
         two = Mesh(np.random.default_rng(0).random((7, 3)), [[0, 1, 2], [3, 4, 5]])
         assert two.component_labels.tolist() == [0, 0, 0, 1, 1, 1, 2]

@@ -5,7 +5,10 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import parse_qs, quote, urlsplit
 
@@ -152,6 +155,7 @@ def test_dropped_files_are_limited_in_size(server: PageServer) -> None:
     # nothing of it is read, and the connection ends: the rest is not taken for another request
     assert answer[1]["Connection"] == "close"
     assert ask(server, path, method="POST", body=b"", Content_Length="999999999999")[0] == 413
+    assert ask(server, path, method="POST", body=b"", Content_Length="9" * 5000)[0] == 413
     assert ask(server, path, method="POST", body=b"", Content_Length="-1")[0] == 411
     assert ask(server, path, method="POST")[0] == 411
 
@@ -165,6 +169,62 @@ def test_dropped_files_go_through_the_reader_that_checks_all(server: PageServer)
         "scan.off"
     )
     assert server.session.number == 0
+
+
+def test_a_file_that_takes_long_holds_up_nothing_else(
+    server: PageServer, result_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading, go_on = threading.Event(), threading.Event()
+
+    def slow(*_: object) -> object:
+        reading.set()
+        go_on.wait(60)
+        raise ValueError("read at last")
+
+    monkeypatch.setattr("partwhole.viewer.session.decode_mesh", slow)
+    monkeypatch.setattr("partwhole.viewer.server._LONGEST_WAIT", 0.01)
+    path = "/upload?role=part&name=a.off"
+    with ThreadPoolExecutor(1) as pool:
+        uploaded = pool.submit(ask, server, path, method="POST", body=b"OFF")
+        try:
+            assert reading.wait(20)
+            for question in ("/", "/job", "/scene", "/trust?vertex=3"):
+                assert ask(server, question)[0] == 200
+            # one file at a time, so that many at once do not fill the memory
+            answer = ask(server, path, method="POST", body=b"OFF")
+            assert answer[0] == 503
+            assert "another file is still being read" in reason(answer)
+            server.close()  # ends although the file is still being read
+        finally:
+            go_on.set()
+        assert reason(uploaded.result(20)) == "read at last"
+
+
+def test_a_file_that_came_only_in_part_is_refused(server: PageServer) -> None:
+    # what lines are there make a surface, but not the one that was sent
+    body = b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as line:
+        head = f"POST /upload?role=part&name=a.obj HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\n"
+        head += f"X-Partwhole-Token: {server.token}\r\nContent-Length: {len(body) + 9}\r\n\r\n"
+        line.sendall(head.encode() + body)
+        line.shutdown(socket.SHUT_WR)
+        answer = b"".join(iter(lambda: line.recv(4096), b""))
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert b"only 32 of the 41 bytes of the file arrived" in answer
+
+
+@pytest.mark.parametrize(
+    "request_line",
+    [b"\x00\xff\xfe", b"GET", b"GET / HTTP/9.9", b"POST /upload HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: x",
+     b"GET //[ HTTP/1.1", b"GET /" + 70_000 * b"a" + b" HTTP/1.1", b"GET / HTTP/1.1\r\n" + 200 * b"A: b\r\n"],
+)  # fmt: skip
+def test_requests_that_are_none_do_no_harm(server: PageServer, request_line: bytes) -> None:
+    # the server may hang up before it has heard all
+    with suppress(OSError), socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as line:
+        line.sendall(request_line + b"\r\n\r\n")
+        line.shutdown(socket.SHUT_WR)
+        line.recv(100)
+    assert ask(server, "/job")[0] == 200
 
 
 def test_every_answer_has_a_policy(server: PageServer) -> None:

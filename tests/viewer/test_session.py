@@ -174,6 +174,64 @@ def test_a_match_for_what_is_no_longer_shown_is_dropped(scene: Scene, monkeypatc
     assert session.job is None
 
 
+def test_a_match_ends_when_something_else_is_opened_and_the_next_waits_for_it(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare = replace(scene, vertex_map=None, vertex_map_before=None, confidence=None, doubtful=None)
+    first, go_on = threading.Event(), threading.Event()
+    at_once: list[int] = []
+    calls: list[str] = []
+
+    def slow(*_: object, tell: Callable[[str], None], **__: object) -> Scene:
+        at_once.append(1)
+        calls.append("begun")
+        first.set()
+        try:
+            assert go_on.wait(20)
+            tell("half")  # ends here, if something else is shown
+            calls.append("half")
+            assert len(at_once) == 1
+        finally:
+            at_once.pop()
+        return scene
+
+    monkeypatch.setattr(module, "matched", slow)
+    session = Session(bare)
+    session.begin_match()
+    assert first.wait(20)
+    session.show(bare)
+    session.begin_match()
+    go_on.set()
+    ended(session)
+    assert session.job is not None
+    assert session.job.state == "done"
+    assert calls == ["begun", "begun", "half"]
+
+
+def test_what_is_shown_does_not_wait_for_what_was(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    measuring, go_on = threading.Event(), threading.Event()
+    before, now = (TrustExplorer.of(scene.part.mesh, method="dijkstra") for _ in range(2))
+
+    def slow(*_: object, **__: object) -> TrustExplorer:
+        measuring.set()
+        assert go_on.wait(20)
+        return before
+
+    session = Session(scene, method="dijkstra", match=False)
+    monkeypatch.setattr(module, "explorer_of", slow)
+    thread = threading.Thread(target=session.explorer)
+    thread.start()
+    try:
+        assert measuring.wait(20)
+        session.show(scene)
+        monkeypatch.setattr(module, "explorer_of", lambda *_, **__: now)
+        assert session.explorer() is now
+    finally:
+        go_on.set()
+        thread.join(20)
+    assert session.explorer() is now
+
+
 def test_a_file_that_can_not_be_read_is_told_by_its_name(cut: Cut, off_file: Callable[[Mesh], bytes]) -> None:
     session = Session(None)
     with pytest.raises(ValueError, match="not as 'both'"):

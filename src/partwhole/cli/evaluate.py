@@ -42,6 +42,7 @@ from partwhole.evaluation import (
 )
 from partwhole.matching.config import PRESETS
 from partwhole.store.cache import Cache
+from partwhole.store.figures import as_text
 
 if TYPE_CHECKING:
     from partwhole.matching.matcher import Matcher
@@ -355,14 +356,15 @@ def _written(
     write_text(files["text"], table.text() + "\n")
     write_text(files["markdown"], table.markdown() + "\n")
     write_text(files["latex"], table.latex() + "\n")
-    pck_plot({row.label: row.evaluation.pck() for row in found}, files["curves"], title=table.title)
+    curves = {as_text(row.label, longest=200): row.evaluation.pck() for row in found}
+    pck_plot(curves, files["curves"], title=as_text(table.title or "", longest=200))
     for row in found:
         name = re.sub(r"[^\w.-]+", "-", row.label).strip("-")
         files[f"pairs of {row.label}"] = folder / f"pairs-{name}.csv"
         row.evaluation.write_csv(files[f"pairs of {row.label}"])
     if calibrated:
         files["calibration"] = folder / "calibration.png"
-        calibration_plot(dict(calibrated), files["calibration"])
+        calibration_plot({as_text(label, longest=200): c for label, c in calibrated.items()}, files["calibration"])
     if pictured is not None:
         results = {row.label: row.evaluation for row in found}
         with voice.progress("pictures of the worst pairs") as progress:

@@ -150,12 +150,13 @@ def _rows(path: Path) -> list[list[str]]:
     """The lines of a table that are not blank, whatever stands between its columns."""
     try:
         lines = [line for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip(" ,;\t")]
-    except UnicodeDecodeError:
+        separator = max(",;\t", key=lambda mark: (mark in lines[0], mark == ",")) if lines else ","
+        rows = list(csv.reader(lines, delimiter=separator))
+    except (csv.Error, UnicodeDecodeError):
         raise ValueError(f"{path} is no text; give a CSV file with the columns part,whole") from None
-    if not lines:
+    if not rows:
         raise ValueError(f"{path} names no pairs; a line is part,whole or part,whole,name")
-    separator = max(",;\t", key=lambda mark: (mark in lines[0], mark == ","))
-    return list(csv.reader(lines, delimiter=separator))
+    return rows
 
 
 def match_list(

@@ -46,7 +46,7 @@ def _array(path: Path, *, numbers: bool = True) -> np.ndarray:
     with path.open("rb") as file:
         try:
             array = np.load(file, allow_pickle=False)
-        except (ValueError, EOFError) as error:
+        except (ValueError, EOFError, MemoryError) as error:
             raise ValueError(f"{path} is no whole .npy file of plain numbers: {error}") from None
     if not isinstance(array, np.ndarray):
         raise ValueError(f"{path} holds several arrays; save the points alone, as .npy")

@@ -18,6 +18,7 @@ from partwhole.criterion.thresholds import boundary_criterion, same_loop_criteri
 from partwhole.datasets.cutting import Cut
 from partwhole.geodesics.metrics import Metric
 from partwhole.mesh import Mesh
+from partwhole.store.figures import as_text
 from partwhole.viewer.camera import Axis
 
 NAMES = {"boundary": "boundary C_T", "wormhole": "wormhole C_W", "same-loop": "same-loop C_L"}
@@ -105,7 +106,7 @@ def draw_trust(
 
     camera = automatic_camera(mesh, vertex=vertex, up=up)
     if path is not None:
-        title = f"{mesh.name}: distances to vertex {vertex} that are guaranteed"
+        title = f"{as_text(mesh.name)}: distances to vertex {vertex} that are guaranteed"
         regions = [Region.of(criterion, vertex) for criterion in criteria]
         trust_figure(mesh, vertex, regions, title=title, camera=camera, path=path)
     if soft is not None:

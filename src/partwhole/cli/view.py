@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 import webbrowser
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -127,6 +130,7 @@ def _exported(scene: Scene | None, path: Path, weights: str | Path, cache: Cache
 def _served(scene: Scene | None, session: Session, voice: Voice, *, port: int, open_browser: bool) -> None:
     from partwhole.viewer.server import PageServer
 
+    before = threading.enumerate()
     with PageServer(session, port=port) as server:
         if scene is not None:
             session.open(scene)
@@ -139,3 +143,12 @@ def _served(scene: Scene | None, session: Session, voice: Voice, *, port: int, o
             server.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:  # the way to end it, not a failure
             voice.say("closed")
+    _end_at_once(before)
+
+
+def _end_at_once(before: Collection[threading.Thread]) -> None:
+    """End the program if threads that were started since still compute: Python would wait for them, and nobody needs it."""
+    if any(thread.is_alive() for thread in set(threading.enumerate()).difference(before)):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)

@@ -145,8 +145,11 @@ def _truth(folder: Path, part: str, whole: str, n_part: int, *, alone: bool) -> 
 
 def _rows(path: Path, header: tuple[str, str]) -> list[tuple[int, list[str]]]:
     """Line number and the two entries of each line below the header."""
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        lines = [(n, [entry.strip() for entry in row]) for n, row in enumerate(csv.reader(file), 1) if row]
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            lines = [(n, [entry.strip() for entry in row]) for n, row in enumerate(csv.reader(file), 1) if row]
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is no CSV file with the columns {','.join(header)}: {error}") from None
     if not lines or tuple(lines[0][1]) != header:
         raise ValueError(f"{path} should begin with the line {','.join(header)}")
     if len(lines) == 1:

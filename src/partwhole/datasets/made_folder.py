@@ -112,7 +112,7 @@ class MadeFolder:
 
     def _write(self, name: str, text: str) -> None:
         with atomic_write(self.root / name) as file:
-            file.write(text.encode())
+            file.write(text.encode(errors="backslashreplace"))  # names of folders need not be UTF-8
 
     def _is_complete(self) -> bool:
         """Whether the set that was begun here is complete; an error if it is another one."""

@@ -20,6 +20,7 @@ from partwhole.datasets.made_folder import MadeFolder
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import read_mesh
 from partwhole.store.arguments import checked_path
+from partwhole.store.names import displayable
 
 Matched = Literal["own", "others", "all"]
 Progress = Callable[[int, int], None]
@@ -265,9 +266,9 @@ def _meshes_of(source: str | os.PathLike[str] | Mapping, repair: bool) -> _Meshe
             try:
                 mesh = read_mesh(files[name], name=name, repair=repair)
             except ValueError as error:
-                reason = str(error).removeprefix(str(files[name])).lstrip(": ")
+                reason = str(error).removeprefix(displayable(str(files[name]))).lstrip(": ")
                 raise ValueError(reason.replace("read_mesh(path, repair=True)", "repair=True")) from None
-        said = [str(warning.message).removeprefix(f"{files[name]}: ") for warning in caught]
+        said = [str(warning.message).removeprefix(f"{displayable(str(files[name]))}: ") for warning in caught]
         return mesh, "; ".join(said)
 
     identity = {"kind": "folder", "repair": repair}
@@ -280,6 +281,8 @@ def _check_names(names: Iterable[str]) -> None:
     for name in names:
         if not name or Path(name).name != name or "\\" in name or name.startswith(".") or name.strip() != name:
             raise ValueError(f"the mesh {name!r} can't give its name to a file; rename it")
+        if displayable(name) != name:
+            raise ValueError(f"the mesh {name!r} has characters that pairs.csv can't hold; rename it")
         if name.casefold() in seen:
             raise ValueError(f"{seen[name.casefold()]!r} and {name!r} differ by capitals only; rename one")
         seen[name.casefold()] = name

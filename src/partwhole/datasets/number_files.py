@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -46,5 +47,6 @@ def read_npz(path: Path) -> dict[str, np.ndarray]:
             file.seek(0)
             with np.load(file, allow_pickle=False) as held:
                 return {name: held[name] for name in held.files}
-        except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        # RuntimeError: the archive asks for a password, or for a compression that there is not
+        except (ValueError, EOFError, zipfile.BadZipFile, zlib.error, MemoryError, RuntimeError) as error:
             raise ValueError(f"{path} is not a whole .npz file of plain numbers: {error}") from None

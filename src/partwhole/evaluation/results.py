@@ -208,4 +208,4 @@ class Evaluation:
             shown = ["" if np.isnan(x) else f"{x:.6g}" for x in numbers]
             writer.writerow([p.name, len(p.errors), *shown, self.protocol.statement])
         with atomic_write(path) as file:
-            file.write(text.getvalue().encode())
+            file.write(text.getvalue().encode(errors="backslashreplace"))  # names need not be UTF-8

@@ -24,7 +24,8 @@ def write_tensors(path: str | Path, tensors: Mapping[str, Tensor], card: Mapping
     """Tensors and their card in one file, which appears whole or not at all."""
     save, _, _ = _safetensors()
     held = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    metadata = {"format": FORMAT, "card": json.dumps(card), "checksum": _checksum(held)}
+    text = json.dumps(card)
+    metadata = {"format": FORMAT, "card": text, "checksum": _checksum(held), "card_checksum": _text_checksum(text)}
     with atomic_write(path) as file:
         file.write(save(held, metadata))
 
@@ -49,9 +50,12 @@ def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         )
     if metadata.get("checksum", "") not in ("", _checksum(tensors)):
         raise ValueError(f"{path} is damaged: its tensors are not those that were written; copy it again")
+    # files of earlier versions do not have one
+    if metadata.get("card_checksum", "") not in ("", _text_checksum(metadata.get("card", ""))):
+        raise ValueError(f"{path} is damaged: its card is not the one that was written; copy it again")
     try:
         card = json.loads(metadata["card"])
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, RecursionError):
         card = None
     if not isinstance(card, dict):
         raise ValueError(f"{path} has no readable card; copy it again")
@@ -65,6 +69,10 @@ def _checksum(tensors: Mapping[str, Tensor]) -> str:
         digest.update(name.encode())
         digest.update(tensors[name].reshape(-1).view(torch.uint8).numpy())
     return digest.hexdigest()
+
+
+def _text_checksum(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def versions() -> dict[str, str]:

@@ -46,7 +46,7 @@ def read_cloud(path: Path) -> Float[np.ndarray, "n 3"] | None:
             points = np.loadtxt(path, delimiter="," if ending == ".csv" else None, ndmin=2)
         else:
             return None
-    except (ValueError, OSError, EOFError):
+    except (ValueError, OSError, EOFError, MemoryError):
         return None
     if (
         points is None

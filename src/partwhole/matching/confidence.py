@@ -25,6 +25,7 @@ _SMALLEST = 0.005
 # signs that are more unusual than this many deviations count as this
 _UNUSUAL = 4.0
 _RULE = "confidence.json"
+_POSITIVE = ("deviation", "even", "slope")
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,9 +105,32 @@ class Rule:
         try:
             held["inner"] = tuple(map(tuple, held["inner"]))
             plain: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in held.items()}
-            return cls(**plain)
-        except (KeyError, TypeError) as fault:
-            raise ValueError(f"the rule of confidence is damaged ({fault}); fit it again") from None
+            rule = cls(**plain)
+            fault = rule._fault()
+        except (KeyError, TypeError, ValueError) as error:
+            fault = str(error)
+        if fault:
+            raise ValueError(f"the rule of confidence is damaged ({fault}); fit it again")
+        return rule
+
+    def _fault(self) -> str:
+        """What makes it no rule; empty if nothing does."""
+        units, signs = len(self.inner), len(NAMES)
+        shapes = {
+            "mean": (signs,),
+            "deviation": (signs,),
+            "inner": (units, signs),
+            "shift": (units,),
+            "outer": (units,),
+        }
+        for name, shape in {**shapes, "offset": (), "even": (), "slope": ()}.items():
+            values = np.array(getattr(self, name))
+            if values.shape != shape or values.dtype.kind not in "fi" or not np.isfinite(values).all():
+                return f"{name} should be finite numbers of shape {shape}"
+            low = 0 if name in ("inner", "outer") else np.finfo(float).tiny if name in _POSITIVE else -np.inf
+            if values.size and values.min() < low:
+                return f"{name} should not be {'negative' if low == 0 else '0 or less'}, got {values.min():g}"
+        return ""
 
 
 @cache

@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from sys import float_info
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from partwhole.store.arguments import check_number, check_whole_number
 
@@ -140,6 +141,9 @@ class TrainingConfig:
             check_number(name, getattr(self, name), or_none=True)
             if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise ValueError(f"{name}={getattr(self, name)} must be at least 1, or None")
+        for name, most in _MOST.items():
+            if (getattr(self, name) or 0) > most:
+                raise ValueError(f"{name}={str(getattr(self, name))[:40]} must be at most {most}")
 
     @property
     def eigenpairs(self) -> int:
@@ -172,10 +176,34 @@ class TrainingConfig:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> TrainingConfig:
-        """What `to_json` gave."""
+        """What `to_json` gave; it may come from a file that somebody else wrote, so each value must be of its kind."""
+        for name, kind in get_type_hints(cls).items():
+            if name in values and get_origin(kind) is not Literal:
+                _check_kind(name, values[name], kind)
         # JSON has no tuples
         tuples = {name: tuple(values[name]) for name in ("scaling", "judged_by") if name in values}
         return cls().with_changes(**{**values, **tuples})
+
+
+def _check_kind(name: str, value: Any, kind: Any) -> None:
+    if kind is bool:
+        right, what = isinstance(value, bool), "true or false"
+    elif kind in (int, int | None):
+        right, what = _is_whole(value) or (value is None and kind is not int), "a whole number"
+    elif kind is float:
+        right, what = _is_finite(value), "a finite number"
+    else:
+        right, what = isinstance(value, list | tuple) and all(map(_is_finite, value)), "a list of finite numbers"
+    if not right:
+        raise ValueError(f"{name}={str(value)[:40]} must be {what}")
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_finite(value: Any) -> bool:
+    return (_is_whole(value) or isinstance(value, float)) and abs(value) <= float_info.max
 
 
 _COUNTS = (
@@ -189,6 +217,19 @@ _COUNTS = (
     "iterations",
     "evaluate_every",
 )
+# far beyond anything of use: what is larger is a mistake, or was made to fill the memory
+_MOST = {
+    "width": 8192,
+    "blocks": 256,
+    "features": 8192,
+    "diffusion_eigenpairs": 10_000,
+    "map_eigenpairs": 10_000,
+    "low_pass": 10_000,
+    "headings": 1000,
+    "whole_headings": 1000,
+    "alignments": 100,
+    "seed": 2**63 - 1,
+}
 _POSITIVE = ("temperature", "learning_rate", "final_learning_rate", "gradient_norm")
 _NOT_NEGATIVE = (
     "dropout",

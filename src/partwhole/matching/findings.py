@@ -54,7 +54,7 @@ def warnings_about(fit: Fit, doubtful_share: float) -> tuple[str, ...]:
     if fit.mirrored:
         said.append(
             f"probably a mirror image: {percent(fit.reversed)} of the area comes out with its orientation reversed, left for "
-            "right"
+            "right; or the part is inside out"
         )
     if fit.perhaps_turned:
         assert fit.rival_angle is not None

@@ -102,7 +102,7 @@ class RunLog:
 
     def note(self, text: str) -> None:
         """Append a line to notes.txt, with the time (UTC). Resuming drops no notes."""
-        with (self.folder / "notes.txt").open("a", encoding="utf-8") as file:
+        with (self.folder / "notes.txt").open("a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {text}\n")
 
     def close(self) -> None:
@@ -173,7 +173,7 @@ class _Table:
         if self._file is None:
             # not before there is a row: a table without rows is no file
             self._file = self.path.open("ab")
-        self._file.write(text.getvalue().encode())
+        self._file.write(text.getvalue().encode(errors="backslashreplace"))
         self._file.flush()
         self._columns, self._latest = columns, latest
 

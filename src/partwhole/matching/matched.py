@@ -60,6 +60,18 @@ class Fit:
         """Whether the map fits so badly that the part may not belong to this whole."""
         return self.curvature < _POOR_AGREEMENT or self.distortion > _POOR_DISTORTION
 
+    @property
+    def credit(self) -> float:
+        """What the confidence of every vertex is multiplied by, for how the map fits as a whole.
+
+        1, unless it fits badly or is a mirror image: then `DOUBTFUL`, so that all of it is doubtful, and the less the worse
+        it fits. Signs at a vertex can look well where everything is wrong.
+        """
+        if not (self.poor or self.mirrored):
+            return 1.0
+        agreement = min(max(self.curvature, 0.0) / _POOR_AGREEMENT, 1.0)
+        return DOUBTFUL * agreement * min(_POOR_DISTORTION / max(self.distortion, _POOR_DISTORTION), 1.0)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AsMatched:

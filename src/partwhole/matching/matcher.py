@@ -19,6 +19,7 @@ from partwhole.datasets.pairs import Pair
 from partwhole.matching.axes import rotation_upwards
 from partwhole.matching.box import model_path
 from partwhole.matching.checkpoints import read_tensors, write_tensors
+from partwhole.matching.confidence import rule_for
 from partwhole.matching.config import Axis, TrainingConfig
 from partwhole.matching.headings import View, laid_onto, orientations, score, similarity, turned_by
 from partwhole.matching.lateration import laterated
@@ -104,8 +105,12 @@ class Matcher:
             # weights that are about to be replaced need neither memory nor random numbers
             with torch.device("meta"):
                 network = new_network(config)
-        except (TypeError, ValueError, RuntimeError) as fault:
+            rule_for(card)
+        except (TypeError, ValueError, AttributeError, RuntimeError) as fault:
             raise ValueError(f"{path}: its card can't be read ({fault}); was it written by another version?") from None
+        bad = next((name for name, tensor in tensors.items() if not torch.isfinite(tensor).all()), None)
+        if bad is not None:
+            raise ValueError(f"{path}: the weights {bad} are not finite, so its maps would mean nothing; train again")
         try:
             network.load_state_dict(tensors, assign=True)
         except RuntimeError as fault:

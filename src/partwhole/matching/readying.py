@@ -81,6 +81,11 @@ def readied(mesh: Mesh, role: Literal["part", "whole"], *, most_vertices: int) -
     turned, flipped = _outwards(pieces)
     if flipped:
         notes.append(f"{counted(flipped, 'face')} of the {role} were turned over, so that all face outwards")
+    if flipped > pieces.n_faces / 2:
+        warnings.append(
+            f"the {role} was inside out; if that is because its coordinates are mirrored (x for −x, say), left and right are "
+            "exchanged in the map"
+        )
     return Readied(mesh, turned, to_given, covered, decimated, tuple(notes), tuple(warnings))
 
 

@@ -194,7 +194,7 @@ class RunFolder:
     def _write_json(self, card: dict[str, Any]) -> None:
         assert self.folder is not None
         with atomic_write(self.folder / CARD) as file:
-            file.write(json.dumps(card, indent=2, ensure_ascii=False).encode())
+            file.write(json.dumps(card, indent=2, ensure_ascii=False).encode(errors="backslashreplace"))
 
     def _check_same_run(self, card: dict[str, Any]) -> None:
         if not card.keys() >= {"config", "loss", "data", "iteration", "evaluations"}:

@@ -40,6 +40,7 @@ from partwhole.store.arguments import check_function, check_whole_number
 from partwhole.store.cache import Cache, CacheGiven
 from partwhole.store.cores import free_cores
 
+# what fewer vertices say of a place is little, and confidence falls with their number
 _FEW = 100
 
 
@@ -168,7 +169,8 @@ def match_inputs(
     moved = before if read_out == "lateration" else None
     features = dict(whole_features(position.shown.whole, position.up[1], turns)).get(position.chosen.whole_angle)
     signs = signs_of(found, position, matcher, moved=moved, of_whole=features)
-    sure = confidence_of(signs, rule_for(matcher.card))
+    evidence = _evidence(of_part.mesh.scaled(scaling.middle * position.factor), of_whole.mesh)
+    sure = confidence_of(signs, rule_for(matcher.card)) * fit.credit * min(evidence / _FEW, 1.0)
     clock.begin("every vertex")
     lift = Lift.between(of_part, of_whole)
     confidence = np.where(of_part.covered, np.clip(lift.values(sure), 0, 1), 0.0)
@@ -176,6 +178,11 @@ def match_inputs(
     doubtful_share = float(area[confidence < DOUBTFUL].sum() / area.sum())
     k = min(matcher.config.map_eigenpairs, given.part.values.shape[-1], given.whole.values.shape[-1])
     notes, grave = _remarks(of_part, of_whole, position, scaling, up, matcher.config.vertical)
+    if evidence < _FEW <= of_part.mesh.n_vertices:
+        grave.append(
+            f"a part that covers about {evidence:.0f} of the {of_whole.mesh.n_vertices} vertices of the whole says little "
+            "about its place"
+        )
     notes += remark_on(matcher.card)
     return MatchedScan(
         part=of_part.given,
@@ -199,6 +206,11 @@ def match_inputs(
         warnings=(*of_part.warnings, *of_whole.warnings, *grave, *warnings_about(fit, doubtful_share)),
         seconds=clock.end(),
     )
+
+
+def _evidence(part: Mesh, whole: Mesh) -> float:
+    """How many vertices speak for a place: those of the part, or those of the whole that it covers, if they are fewer."""
+    return min(part.n_vertices, whole.n_vertices * part.area / whole.area)
 
 
 def _check(refine: int, read_out: str, up: str | None, headings: int | None) -> None:

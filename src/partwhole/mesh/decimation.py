@@ -32,8 +32,9 @@ def decimate(mesh: Mesh, n_vertices: int, *, keep_border: bool = True) -> Decima
     """Remove vertices, those that matter least for the shape first, until `n_vertices` are left.
 
     The topology is kept: a manifold stays a manifold with the same number of components, boundary loops and handles.
-    Vertices where the surface is not a manifold stay. Vertices without faces are dropped. If the surface can't have as
-    few vertices as asked (because of its border, its handles or its creases), the result has as few as it can.
+    Vertices where the surface is not a manifold stay, and those with more than 100 triangles. Vertices without faces are
+    dropped. If the surface can't have as few vertices as asked (because of its border, its handles or its creases), the
+    result has as few as it can.
 
     Parameters
     ----------

@@ -19,6 +19,7 @@ from partwhole.mesh.repair import repair as repair_arrays
 from partwhole.mesh.surface import Mesh, check_mesh
 from partwhole.store.arguments import checked_path
 from partwhole.store.atomic import atomic_write
+from partwhole.store.names import displayable
 
 Format = Literal["off", "obj", "ply", "stl", "glb"]
 FORMATS: tuple[Format, ...] = ("off", "obj", "ply", "stl", "glb")
@@ -50,22 +51,27 @@ def read_mesh(path: str | os.PathLike[str], *, name: str | None = None, repair: 
     """
     path = checked_path("path", path)
     if path.is_dir():
-        raise ValueError(f"{path}: this is a folder, not a mesh file")
+        raise ValueError(f"{displayable(str(path))}: this is a folder, not a mesh file")
     if not path.exists():
-        raise FileNotFoundError(f"{path} does not exist")
-    data = path.read_bytes()
+        raise FileNotFoundError(f"{displayable(str(path))} does not exist")
+    mesh, notes = decode_mesh(path.read_bytes(), path, name=name, repair=repair)
+    for note in notes:
+        warnings.warn(note, MeshWarning, stacklevel=2)
+    return mesh
+
+
+def decode_mesh(data: bytes, path: Path, *, name: str | None = None, repair: bool = False) -> tuple[Mesh, list[str]]:
+    """The surface in the contents of a file, and what `read_mesh` warns of; `path` says the ending and the name alone."""
+    label = displayable(str(path))
     if not data.strip():
-        raise ValueError(f"{path}: the file is empty")
+        raise ValueError(f"{label}: the file is empty")
     kind, note = _format_of(path, data)
     try:
         contents = _DECODERS[kind](data)
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-    notes = [note] * bool(note) + list(contents.notes)
-    mesh, more = _judged(contents, str(path), path.name if name is None else name, repair)
-    for message in notes + more:
-        warnings.warn(f"{path}: {message}", MeshWarning, stacklevel=2)
-    return mesh
+        raise ValueError(f"{label}: {error}") from None
+    mesh, notes = _judged(contents, label, displayable(path.name) if name is None else name, repair)
+    return mesh, [f"{label}: {message}" for message in ([note] * bool(note) + list(contents.notes) + notes)]
 
 
 def write_mesh(
@@ -122,7 +128,7 @@ def _format_of(path: Path, data: bytes) -> tuple[Format, str]:
     if found is None or found == named or (named is not None and found in ("obj", "stl")):
         if named is None:
             raise ValueError(
-                f"{path}: neither the ending {path.suffix!r} nor the contents are of a format read here; "
+                f"{displayable(str(path))}: neither the ending {path.suffix!r} nor the contents are of a format read here; "
                 f"use .{', .'.join(FORMATS)}"
             )
         return named, ""

@@ -42,27 +42,34 @@ def trace_loops(directed_edges: Int[np.ndarray, "e 2"]) -> list[Int[np.ndarray, 
     >>> trace_loops(np.array([[4, 5], [6, 4], [5, 6]]))[0].tolist()
     [4, 5, 6]
     """
-    ends: dict[int, list[int]] = {}
-    for index, (u, v) in enumerate(directed_edges.tolist()):
-        ends.setdefault(u, []).append(index)
-        ends.setdefault(v, []).append(index)
-    used = np.zeros(len(directed_edges), bool)
+    edges: list[list[int]] = directed_edges.tolist()
+    leaving: dict[int, list[int]] = {}
+    touching: dict[int, list[int]] = {}
+    for index in reversed(range(len(edges))):  # lists are used from their ends, so the first edge comes last
+        u, v = edges[index]
+        leaving.setdefault(u, []).append(index)
+        touching.setdefault(u, []).append(index)
+        touching.setdefault(v, []).append(index)
+    used = [False] * len(edges)
     loops = []
-    for first in range(len(directed_edges)):
+    for first, (start, here) in enumerate(edges):
         if used[first]:
             continue
         used[first] = True
-        start, here = directed_edges[first].tolist()
         chain = [start]
         while here != start:
             chain.append(here)
-            free = [e for e in ends[here] if not used[e]]
-            if not free:
-                break
             # follow the orientation where there is a choice, so that loops touching at a vertex come apart
-            following = next((e for e in free if directed_edges[e, 0] == here), free[0])
+            for candidates in (leaving.get(here, []), touching[here]):
+                while candidates and used[candidates[-1]]:  # taken off for good, so that each edge is met once
+                    candidates.pop()
+                if candidates:
+                    following = candidates[-1]
+                    break
+            else:
+                break
             used[following] = True
-            u, v = directed_edges[following].tolist()
+            u, v = edges[following]
             here = v if u == here else u
         loops.append(np.array(chain, dtype=np.int64))
     return loops

@@ -33,7 +33,8 @@ def pack(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
         block += bytes(-len(block) % 4)
         blocks.append(block)
         offset += len(block)
-    header = json.dumps({"meta": meta, "arrays": table}, ensure_ascii=False, allow_nan=False).encode()
+    text = json.dumps({"meta": meta, "arrays": table}, ensure_ascii=False, allow_nan=False)
+    header = text.encode(errors="backslashreplace")  # names need not be UTF-8; JSON has the same escapes
     header += b" " * (-len(header) % 4)
     return b"".join([struct.pack("<I", len(header)), header, *blocks])
 

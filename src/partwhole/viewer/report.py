@@ -70,7 +70,7 @@ def write_report(folder: Path, title: str, blocks: Sequence[Block]) -> dict[str,
     files = {name: folder / name for name in ("report.html", "report.md")}
     for file, text in zip(files.values(), (_html(title, blocks), _markdown(title, blocks, folder)), strict=True):
         with atomic_write(file) as out:
-            out.write(text.encode())
+            out.write(text.encode(errors="backslashreplace"))  # names need not be UTF-8
     return files
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -18,6 +19,7 @@ from partwhole.viewer.session import Session
 _ADDRESS = "127.0.0.1"
 _BINARY = "application/octet-stream"
 _JSON = "application/json"
+_LONGEST_WAIT = 30  # seconds, for a file that was dropped before
 
 
 class PageServer(ThreadingHTTPServer):
@@ -34,6 +36,7 @@ class PageServer(ThreadingHTTPServer):
     def __init__(self, session: Session, *, port: int = 0) -> None:
         self.session = session
         self.token = secrets.token_urlsafe(24)
+        self.receiving = threading.Lock()
         try:
             super().__init__((_ADDRESS, port), _Handler)
         except OSError as error:
@@ -87,7 +90,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         session = self.server.session
         answers: dict[str, Callable[[dict[str, str]], tuple[str, bytes]]] = {
-            "/upload": lambda q: (_JSON, _json(session.upload(q.get("role", ""), q.get("name", ""), self._body()))),
+            "/upload": lambda q: (_JSON, _json(self._received(q.get("role", ""), q.get("name", "")))),
             "/swap": lambda q: (_JSON, _json(session.swap())),
             "/open": lambda q: (_JSON, _json(session.open_uploads(swapped=q.get("swapped") == "yes"))),
         }
@@ -122,15 +125,28 @@ class _Handler(BaseHTTPRequestHandler):
         if not secrets.compare_digest(given.encode(), self.server.token.encode()):
             raise _Refused(403, "the address lacks its token; open the one that `partwhole view` printed")
 
+    def _received(self, role: str, name: str) -> dict[str, Any]:
+        # one at a time, since each may take much memory; other questions are answered meanwhile
+        if not self.server.receiving.acquire(timeout=_LONGEST_WAIT):
+            raise _Refused(503, "another file is still being read; wait for it, or end `partwhole view` and begin anew")
+        try:
+            return self.server.session.upload(role, name, self._body())
+        finally:
+            self.server.receiving.release()
+
     def _body(self) -> bytes:
         length = self.headers.get("Content-Length", "")
-        if not length.isdecimal():
+        if not (length.isascii() and length.isdecimal()):
             raise _Refused(411, "the size of the file is not said")
         largest = self.server.session.largest_upload
-        if int(length) > largest:
+        if len(length) > 18 or int(length) > largest:
             limit = largest / (1 << 20)
-            raise _Refused(413, f"the file has {int(length) / (1 << 20):.1f} MiB; at most {limit:g} are taken here")
-        return self.rfile.read(int(length))
+            size = f"{int(length) / (1 << 20):.1f}" if len(length) <= 18 else "too many"
+            raise _Refused(413, f"the file has {size} MiB; at most {limit:g} are taken here")
+        body = self.rfile.read(int(length))
+        if len(body) < int(length):
+            raise _Refused(400, f"only {len(body)} of the {length} bytes of the file arrived; drop it again")
+        return body
 
     def _send(self, status: int, kind: str, data: bytes) -> None:
         # a body that was not read would be taken for the next request
@@ -166,4 +182,5 @@ def _number(query: dict[str, str], name: str) -> int:
 
 
 def _json(value: Any) -> bytes:
-    return json.dumps(value, ensure_ascii=False).encode()
+    # half a character, from a name that is not UTF-8, becomes the escape that JSON has for it
+    return json.dumps(value, ensure_ascii=False).encode(errors="backslashreplace")

@@ -5,11 +5,8 @@ Nothing here knows of HTTP; `server` does.
 
 from __future__ import annotations
 
-import os
-import tempfile
 import threading
 import time
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,8 +16,8 @@ from typing import Any, get_args
 import numpy as np
 
 from partwhole.geodesics.distances import Method, distances_from_each
-from partwhole.mesh import Mesh, read_mesh
-from partwhole.mesh.io import FORMATS
+from partwhole.mesh import Mesh
+from partwhole.mesh.io import decode_mesh
 from partwhole.store.cache import Cache
 from partwhole.viewer.distortion import distortions
 from partwhole.viewer.matching import NoModel, matched
@@ -72,8 +69,9 @@ class Session:
     _last_row: tuple[TrustExplorer, TrustRow] | None = None
     _uploads: dict[str, Mesh] = field(default_factory=dict)
     _measured: dict[str, tuple[int, Any]] = field(default_factory=dict)
-    _locks: dict[str, threading.Lock] = field(default_factory=dict)
+    _locks: dict[tuple[int, str], threading.Lock] = field(default_factory=dict)
     _busy: threading.RLock = field(default_factory=threading.RLock)
+    _matching: threading.Lock = field(default_factory=threading.Lock)
 
     # --- what the page asks for
 
@@ -151,14 +149,16 @@ class Session:
     def _once(self, name: str, measure: Callable[[Scene, int], Any]) -> Any:
         """Measured when it is first asked for, and kept as long as the scene is shown."""
         with self._busy:
-            # one for each, so that what is quick does not wait for what is slow
-            lock = self._locks.setdefault(name, threading.Lock())
+            scene, number = self.shown(), self.number
+            # one for each, so that what is quick does not wait for what is slow, nor for what is no longer shown
+            lock = self._locks.setdefault((number, name), threading.Lock())
         with lock:
-            with self._busy:
-                scene, number = self.shown(), self.number
             kept = self._measured.get(name)
             if kept is None or kept[0] != number:
-                kept = self._measured[name] = (number, measure(scene, number))
+                kept = (number, measure(scene, number))
+                with self._busy:
+                    if self.number == number:
+                        self._measured[name] = kept
             return kept[1]
 
     def warm_up(self) -> threading.Thread:
@@ -184,26 +184,12 @@ class Session:
         if role not in ("part", "whole"):
             raise ValueError(f"a file is dropped as part or as whole, not as {role!r}")
         shown = "".join(c for c in Path(name.replace("\\", "/")).name if c.isprintable())[-_LONGEST_NAME:] or "mesh"
-        ending = Path(shown).suffix.lower()
-        ending = ending if ending.removeprefix(".") in FORMATS else ""
-        with tempfile.TemporaryDirectory(prefix="partwhole-") as folder:
-            path = Path(folder) / f"dropped{ending}"
-            descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                try:
-                    mesh = read_mesh(path, name=shown)
-                except ValueError as error:
-                    remedy = "; mend it with `partwhole mask --repair` or pw.repair"
-                    text = (
-                        str(error)
-                        .replace(str(path), shown)
-                        .replace("; read_mesh(path, repair=True) removes them", remedy)
-                    )
-                    raise ValueError(text) from None
-            notes = [str(w.message).replace(str(path), shown) for w in caught]
+        try:
+            # straight from memory: nothing of it ever lies on the disk
+            mesh, notes = decode_mesh(data, Path(shown))
+        except ValueError as error:
+            remedy = "; mend it with `partwhole mask --repair` or pw.repair"
+            raise ValueError(str(error).replace("; read_mesh(path, repair=True) removes them", remedy)) from None
         # a new part begins a new pair
         self._uploads = {"part": mesh} if role == "part" else {**self._uploads, "whole": mesh}
         return {
@@ -267,6 +253,7 @@ class Session:
             self.scene = scene
             self.number += 1
             self.job = None
+            self._locks.clear()  # those who wait hold theirs; what is shown now gets its own
 
     # --- matching
 
@@ -279,14 +266,18 @@ class Session:
         self.job = Job("matching", began)
 
         def tell(stage: str) -> None:
-            if self.number == number:
-                self.job = Job(stage, began)
+            if self.number != number:
+                raise _NoLongerShown  # ends the match
+            self.job = Job(stage, began)
 
         threading.Thread(target=self._match, args=(scene, number, began, tell), daemon=True).start()
 
     def _match(self, scene: Scene, number: int, began: float, tell: Callable[[str], None]) -> None:
         try:
-            with_map = matched(scene, model=self.model, tell=tell)
+            # one at a time: what was dropped since is matched when the match before has noticed
+            with self._matching:
+                tell("matching")
+                with_map = matched(scene, model=self.model, tell=tell)
         except NoModel as missing:
             if self.number == number:
                 self.job = Job(str(missing), began, "failed")
@@ -307,6 +298,10 @@ class Session:
 
     def _centred(self, points: np.ndarray) -> np.ndarray:
         return points - middle_of(self.shown().part.mesh)
+
+
+class _NoLongerShown(Exception):
+    """Something else was opened while a match was being looked for."""
 
 
 def _in_words(fault: Exception) -> str:

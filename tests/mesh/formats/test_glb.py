@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from partwhole.mesh.formats.common import MeshWarning
+from partwhole.mesh.formats.glb_access import entry
 
 POINTS = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
 FACES = [[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]]
@@ -80,7 +81,8 @@ class TestGlb:
 
     def test_matrix_is_column_major_and_a_mirror_turns_faces(self, read):
         matrix = [-1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 5, 6, 7, 1]
-        mesh = read(glb(*scene(nodes=[{"mesh": 0, "matrix": matrix}])), "x.glb")
+        with pytest.warns(MeshWarning, match="1 mesh shown in a mirror, by the transform of a node"):
+            mesh = read(glb(*scene(nodes=[{"mesh": 0, "matrix": matrix}])), "x.glb")
         assert np.array_equal(mesh.vertices, np.array(POINTS) * [-1, 1, 1] + [5, 6, 7])
         assert mesh.faces.tolist() == [f[::-1] for f in FACES]
 
@@ -136,7 +138,7 @@ class TestGlb:
             (lambda d: d.update(buffers=[]), "bufferViews[0]: ends at byte 48 of the buffer, which has 0"),
             (lambda d: d.update(meshes={}), "meshes: expected a list"),
             (lambda d: d.update(meshes=[3]), "meshes[0]: expected an object"),
-            (lambda d: d.update(meshes=[]), "meshes[0] does not exist; the file has 0 meshes"),
+            (lambda d: d.update(meshes=[]), "meshes[0] does not exist; the file has 0"),
             (lambda d: d.update(accessors=[]), "accessors[0] does not exist; the file has 0"),
             (lambda d: d["meshes"][0]["primitives"][0].update(attributes=0), "attributes must be an object"),
             (lambda d: d["meshes"][0]["primitives"][0].update(attributes={}), "POSITION must be a whole number"),
@@ -167,10 +169,28 @@ class TestGlb:
         binary = struct.pack("<f", np.nan) + binary[4:]
         assert "vertex 0 (meshes[0].primitives[0]) is [nan" in refused(glb(document, binary), "x.glb")
 
-    def test_too_many_instances(self, refused, monkeypatch):
-        monkeypatch.setattr("partwhole.mesh.formats.glb._MOST_VERTICES", 7)
-        document, binary = scene(nodes=[{"mesh": 0}, {"mesh": 0}])
-        assert "more than 7 vertices in all" in refused(glb(document, binary), "x.glb")
+    @pytest.mark.parametrize(("nodes", "primitives"), [(1, 20_000), (20_000, 1)])
+    def test_too_many_instances(self, refused, nodes, primitives):
+        # each would fill gigabytes, or take minutes, if the same points were read over and over
+        document, _ = scene(nodes=[{"mesh": 0}] * nodes, mode=6)
+        points = np.zeros((20_000, 3), "<f4").tobytes()
+        document["accessors"] = [{**document["accessors"][0], "count": 20_000}]
+        document["bufferViews"] = [{"buffer": 0, "byteLength": len(points)}]
+        document["buffers"] = [{"byteLength": len(points)}]
+        document["meshes"] = [{"primitives": [{"attributes": {"POSITION": 0}, "mode": 6}] * primitives}]
+        message = refused(glb(document, points), "x.glb")
+        assert "nodes and primitives show the same data so often that more than" in message
+        assert "write a file with the one surface that is meant" in message
+
+    def test_primitives_without_surface_count_too(self, refused, monkeypatch):
+        monkeypatch.setattr("partwhole.mesh.formats.glb._MOST_ENTRIES", 10_000)
+        document, binary = scene(nodes=[{"mesh": 0}] * 1000)
+        document["meshes"] = [{"primitives": [{"attributes": {"POSITION": 0}, "mode": 1}] * 1000}]
+        assert "show the same data so often" in refused(glb(document, binary), "x.glb")
+
+    def test_one_entry_is_looked_up_alone(self):
+        # not the whole list for each of 20 000 entries
+        assert entry({"meshes": [None, {"name": "b"}]}, "meshes", 1) == {"name": "b"}
 
     def test_container(self, refused):
         data = glb(*scene())

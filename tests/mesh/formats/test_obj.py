@@ -21,6 +21,8 @@ class TestObj:
             TEXT.replace("f 1 3 2", "f 1\\\r\n3 \\\n2"),
             "f 1 3 2\n" + TEXT.replace("f 1 3 2\n", ""),  # forward references
             "\ufeff" + TEXT,
+            "# " + 1_000_000 * "a" + "\\\nstill a comment\n" + TEXT,  # minutes, if each letter began a search
+            400_000 * "\\\n" + "\n" + TEXT,
         ],
     )  # fmt: skip
     def test_forms(self, is_tetrahedron, read, text):
@@ -52,6 +54,7 @@ class TestObj:
             ("v 0 0 1", "v 0 0 1 y", "line 4: 'y' is not a number"),
             ("v 0 0 1", "v 0 0 nan", "vertex 4 (line 4) is [0.0, 0.0, nan]"),
             ("f 1 3 2\nf 1 2 4", "f 1 \\\n 3 2\nf 1 2 x", "line 7: 'x' is not a whole number"),
+            ("f 1 3 2\nf 1 2 4", "f 1 3 2 \\\n\nf 1 2 x", "line 7: 'x' is not a whole number"),
         ],
     )
     def test_defects(self, refused, old, new, message):

@@ -18,6 +18,8 @@ _LEAST_COSINE = 0.3
 _LEAST_QUALITY = 0.05
 # Share of the squared step length in the cost: where the surface is flat, short steps come first.
 _STEP_WEIGHT = 2e-3
+# A vertex with more triangles stays, and none is moved onto it: looking at all of them at every step takes too long.
+_MOST_TRIANGLES = 100
 
 
 @njit(cache=True, nogil=True)
@@ -30,6 +32,10 @@ def collapse(vertices, faces, frozen, border, border_edges, n_target):
     faces = faces.copy()
     alive = np.ones(m, np.bool_)
     head, tail, following = _corner_lists(n, faces)
+    triangles = np.zeros(n, np.int64)  # how many each vertex has left
+    for f in range(m):
+        for k in range(3):
+            triangles[faces[f, k]] += 1
     quadrics = _quadrics(vertices, faces, border_edges)
     scratch = (np.full(n, -1, np.int64), np.zeros(n, np.int64), np.full(n, -1, np.int64), np.zeros(n, np.int64))
     token = np.zeros(1, np.int64)
@@ -40,7 +46,7 @@ def collapse(vertices, faces, frozen, border, border_edges, n_target):
         if head[u] < 0:
             continue
         left += 1
-        cost, v = _best(u, vertices, faces, alive, head, following, quadrics, frozen, border, scratch, token)
+        cost, v = _best(u, vertices, faces, alive, head, following, triangles, quadrics, frozen, border, scratch, token)
         if v >= 0:
             heapq.heappush(heap, (cost, np.int64(u), stamp[u]))
     while left > n_target and len(heap) > 0:
@@ -48,13 +54,13 @@ def collapse(vertices, faces, frozen, border, border_edges, n_target):
         if mark != stamp[u]:
             continue
         # farther neighbours may have changed since this was pushed
-        cost, v = _best(u, vertices, faces, alive, head, following, quadrics, frozen, border, scratch, token)
+        cost, v = _best(u, vertices, faces, alive, head, following, triangles, quadrics, frozen, border, scratch, token)
         if v < 0:
             continue
         if cost > old_cost * (1 + 1e-9):
             heapq.heappush(heap, (cost, u, mark))
             continue
-        _move(u, v, faces, alive, head, tail, following)
+        _move(u, v, faces, alive, head, tail, following, triangles)
         quadrics[v] += quadrics[u]
         stamp[u] = -1
         left -= 1
@@ -64,7 +70,9 @@ def collapse(vertices, faces, frozen, border, border_edges, n_target):
         around = ring[: size + 1].copy()
         for w in around:
             stamp[w] += 1
-            cost, target = _best(w, vertices, faces, alive, head, following, quadrics, frozen, border, scratch, token)
+            cost, target = _best(
+                w, vertices, faces, alive, head, following, triangles, quadrics, frozen, border, scratch, token
+            )
             if target >= 0:
                 heapq.heappush(heap, (cost, w, stamp[w]))
     return faces[alive]
@@ -142,16 +150,18 @@ def _ring(u, faces, alive, head, following, seen, ring, token):
 
 
 @njit(cache=True, nogil=True)
-def _best(u, vertices, faces, alive, head, following, quadrics, frozen, border, scratch, token):
+def _best(u, vertices, faces, alive, head, following, triangles, quadrics, frozen, border, scratch, token):
     """The cheapest allowed step of u onto a neighbour: its cost, and the neighbour (-1 if no step is allowed)."""
     best_cost, best_target = np.inf, np.int64(-1)
-    if frozen[u]:
+    if frozen[u] or triangles[u] > _MOST_TRIANGLES:
         return best_cost, best_target
     seen, ring, seen_far, ring_far = scratch
     size = _ring(u, faces, alive, head, following, seen, ring, token)
     own = token[0]
     for k in range(size):
         v = ring[k]
+        if triangles[v] > _MOST_TRIANGLES:
+            continue
         between = 0
         corner = head[u]
         while corner >= 0:
@@ -247,7 +257,7 @@ def _square(vertices, a, b):
 
 
 @njit(cache=True, nogil=True)
-def _move(u, v, faces, alive, head, tail, following):
+def _move(u, v, faces, alive, head, tail, following, triangles):
     """Put v in u's place; the faces between them vanish."""
     corner = head[u]
     while corner >= 0:
@@ -255,8 +265,11 @@ def _move(u, v, faces, alive, head, tail, following):
         if alive[f]:
             if faces[f, 0] == v or faces[f, 1] == v or faces[f, 2] == v:
                 alive[f] = False
+                for k in range(3):
+                    triangles[faces[f, k]] -= 1
             else:
                 faces[f, corner % 3] = v
+                triangles[v] += 1
         corner = following[corner]
     following[tail[v]] = head[u]
     tail[v] = tail[u]

@@ -11,31 +11,46 @@ import numpy as np
 from jaxtyping import Float, Int, UInt8
 
 from partwhole.mesh.formats.common import Contents, FormatError, as_float64, counted
-from partwhole.mesh.formats.glb_access import Json, accessor, floats, items, read_container, whole
+from partwhole.mesh.formats.glb_access import Json, accessor, entry, floats, items, read_container, whole
 
 _TRIANGLES, _STRIP, _FAN = 4, 5, 6
 _UNSIGNED = {5121: "u1", 5123: "<u2", 5125: "<u4"}
-_MOST_VERTICES = 2**28  # nodes may show one mesh many times over: a small file must not fill the memory
+# nodes and primitives may show the same bytes many times over: a small file must not fill the memory
+_MOST_ENTRIES, _MOST_ENTRIES_PER_BYTE = 2**22, 4
+_ENTRIES_OF_PRIMITIVE = 100  # a primitive of three vertices takes as long to read as so many entries
+_FRAME = {"matrix", "rotation", "scale", "translation"}
 _NO_GEOMETRY = ("KHR_materials_", "KHR_texture_", "KHR_lights_", "EXT_texture_", "EXT_lights_")
 
 
 @dataclass
 class _Gathered:
+    most_entries: int
     points: list[np.ndarray] = field(default_factory=list)
     triangles: list[np.ndarray] = field(default_factory=list)
     places: list[tuple[int, int, str]] = field(default_factory=list)
     n_vertices: int = 0
     n_faces: int = 0
+    n_entries: int = 0
     not_surfaces: int = 0
     stitches: int = 0
     skins: int = 0
+    mirrors: int = 0
+
+    def count(self, entries: int, where: str) -> None:
+        """Vertices and indices to be read, refused as soon as they are more than such a file may show."""
+        self.n_entries += entries
+        if self.n_entries > self.most_entries:
+            raise FormatError(
+                f"{where}: nodes and primitives show the same data so often that more than {self.most_entries} vertices and "
+                "indices would be read; write a file with the one surface that is meant"
+            )
 
 
 def decode(data: bytes) -> Contents:
     """Triangles, strips and fans of every node, moved by the transforms of the node and its parents."""
     document, buffer = read_container(data)
     _refuse_extensions(document)
-    out = _Gathered()
+    out = _Gathered(most_entries=max(_MOST_ENTRIES, _MOST_ENTRIES_PER_BYTE * len(data)))
     for mesh, frame, skinned in _placed_meshes(document):
         out.skins += skinned
         _gather(document, buffer, mesh, frame, out)
@@ -48,6 +63,8 @@ def decode(data: bytes) -> Contents:
         notes.append(f"{counted(out.stitches, 'triangle')} without area that stitch strips together left out")
     if out.skins:
         notes.append(f"{counted(out.skins, 'skin')} not applied: the shape is the one at rest")
+    if out.mirrors:
+        notes.append(f"{counted(out.mirrors, 'mesh', 'meshes')} shown in a mirror, by the transform of a node")
     return Contents(
         vertices,
         faces.reshape(-1),
@@ -138,8 +155,10 @@ def _placed_meshes(document: Json) -> Iterator[tuple[int, Float[np.ndarray, "4 4
     while stack:
         index, above = stack.pop()
         seen += 1
-        with np.errstate(over="ignore", invalid="ignore"):
-            frame = above @ _local_frame(nodes[index], f"nodes[{index}]")
+        frame = above
+        if not _FRAME.isdisjoint(nodes[index]):
+            with np.errstate(over="ignore", invalid="ignore"):
+                frame = above @ _local_frame(nodes[index], f"nodes[{index}]")
         if "mesh" in nodes[index]:
             skinned = "skin" in nodes[index]
             # glTF: a skinned mesh stands where its joints are, not where its node is
@@ -169,14 +188,13 @@ def _local_frame(node: Json, where: str) -> Float[np.ndarray, "4 4"]:
 
 
 def _gather(document: Json, buffer: bytes, mesh: int, frame: Float[np.ndarray, "4 4"], out: _Gathered) -> None:
-    meshes = items(document, "meshes", of=dict)
-    if mesh >= len(meshes):
-        raise FormatError(f"meshes[{mesh}] does not exist; the file has {counted(len(meshes), 'mesh', 'meshes')}")
     shared: dict[int, tuple[int, int]] = {}  # accessor -> where its points begin here, and how many they are
     with np.errstate(over="ignore", invalid="ignore"):
         mirrored = np.linalg.det(frame[:3, :3]) < 0
-    for number, primitive in enumerate(items(meshes[mesh], "primitives", of=dict)):
+    out.mirrors += int(mirrored)
+    for number, primitive in enumerate(items(entry(document, "meshes", mesh), "primitives", of=dict)):
         where = f"meshes[{mesh}].primitives[{number}]"
+        out.count(_ENTRIES_OF_PRIMITIVE, where)
         mode = whole(primitive, "mode", where, default=_TRIANGLES)
         if mode not in (_TRIANGLES, _STRIP, _FAN):
             out.not_surfaces += 1
@@ -188,17 +206,18 @@ def _gather(document: Json, buffer: bytes, mesh: int, frame: Float[np.ndarray, "
         out.places.append((out.n_vertices, out.n_faces, where))
         if position not in shared:
             points = as_float64(accessor(document, buffer, position, "VEC3", {5126: "<f4"}))
-            if out.n_vertices + len(points) > _MOST_VERTICES:
-                raise FormatError(f"{where}: more than {_MOST_VERTICES} vertices in all")
+            out.count(len(points), where)
             shared[position] = (out.n_vertices, len(points))
             with np.errstate(over="ignore", invalid="ignore"):
                 out.points.append(points @ frame[:3, :3].T + frame[:3, 3])
             out.n_vertices += len(points)
         first, count = shared[position]
-        indices = np.arange(count)
         if "indices" in primitive:
             reference = whole(primitive, "indices", where)
             indices = accessor(document, buffer, reference, "SCALAR", _UNSIGNED).reshape(-1).astype(np.int64)
+        else:
+            indices = np.arange(count)
+        out.count(len(indices), where)
         if indices.max() >= count:
             raise FormatError(f"{where}: index {indices.max()} is out of range, there are {count} vertices")
         triangles = _as_triangles(indices, mode, where)

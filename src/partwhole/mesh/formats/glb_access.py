@@ -55,7 +55,7 @@ def items(owner: Json, key: str, *, of: type = object) -> list[Any]:
     found = owner.get(key, [])
     if not isinstance(found, list):
         raise FormatError(f"{key}: expected a list")
-    wrong = next((i for i, entry in enumerate(found) if not isinstance(entry, of)), None)
+    wrong = None if of is object else next((i for i, one in enumerate(found) if not isinstance(one, of)), None)
     if wrong is not None:
         raise FormatError(f"{key}[{wrong}]: expected an object")
     return found
@@ -83,21 +83,31 @@ def floats(
     return np.array(values, np.float64)
 
 
+def entry(document: Json, key: str, index: int) -> Json:
+    """One object of a list in the document; the others are not looked at, since there may be many."""
+    entries = items(document, key)
+    if index >= len(entries):
+        raise FormatError(f"{key}[{index}] does not exist; the file has {len(entries)}")
+    if not isinstance(entries[index], dict):
+        raise FormatError(f"{key}[{index}]: expected an object")
+    return entries[index]
+
+
 def accessor(document: Json, buffer: bytes, index: int, shape: str, kinds: dict[int, str]) -> np.ndarray:
     """The values of an accessor, (count, components), in the type they are stored in."""
     where = f"accessors[{index}]"
-    entry = _entry(document, "accessors", index)
-    if "sparse" in entry or "bufferView" not in entry:
+    found = entry(document, "accessors", index)
+    if "sparse" in found or "bufferView" not in found:
         raise FormatError(f"{where}: sparse accessors are not supported; write the values in full")
-    kind = entry.get("componentType")
-    if entry.get("type") != shape or not isinstance(kind, int) or kind not in kinds:
+    kind = found.get("componentType")
+    if found.get("type") != shape or not isinstance(kind, int) or kind not in kinds:
         allowed = ", ".join(map(str, kinds))
         raise FormatError(f"{where}: expected {shape} of component type {allowed}")
-    count = whole(entry, "count", where)
+    count = whole(found, "count", where)
     if count == 0:
         raise FormatError(f"{where}: count is 0")
-    view_index = whole(entry, "bufferView", where)
-    view = _entry(document, "bufferViews", view_index)
+    view_index = whole(found, "bufferView", where)
+    view = entry(document, "bufferViews", view_index)
     in_view = f"bufferViews[{view_index}]"
     if whole(view, "buffer", in_view) != 0:
         raise FormatError(f"{in_view}: buffer {view['buffer']} is not embedded; only the embedded one is read")
@@ -107,7 +117,7 @@ def accessor(document: Json, buffer: bytes, index: int, shape: str, kinds: dict[
     dtype = np.dtype(kinds[kind])
     width = _COMPONENTS[shape] * dtype.itemsize
     stride = whole(view, "byteStride", in_view, default=width)
-    offset = whole(entry, "byteOffset", where, default=0)
+    offset = whole(found, "byteOffset", where, default=0)
     if stride < width:
         raise FormatError(f"{in_view}: byteStride {stride} is less than the {width} bytes of one entry")
     if offset + (count - 1) * stride + width > size:
@@ -128,13 +138,6 @@ def _parse(text: bytes) -> Json:
     if not isinstance(document, dict):
         raise FormatError("byte 20: the JSON must be an object")
     return document
-
-
-def _entry(document: Json, key: str, index: int) -> Json:
-    entries = items(document, key, of=dict)
-    if index >= len(entries):
-        raise FormatError(f"{key}[{index}] does not exist; the file has {len(entries)}")
-    return entries[index]
 
 
 def _is_finite(value: float) -> bool:

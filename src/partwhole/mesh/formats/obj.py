@@ -20,15 +20,13 @@ _ROLES = {
     **dict.fromkeys((_PASSED_OVER + b" " + _FREE_FORM).split(), _OTHER),
     **dict.fromkeys((b"curv", b"curv2", b"surf"), _CURVED),
 }
+_CONTINUED, _LINE_END = re.compile(rb"\\[ \t]*\r?\n"), re.compile(rb"[\r\n]")
 _CORNER = re.compile(rb"[+-]?\d+(/([+-]?\d*)(/([+-]?\d+)?)?)?")
 
 
 def decode(data: bytes) -> Contents:
     """Vertices and polygons; texture coordinates, normals, groups, materials, lines and points are passed over."""
-    # a backslash ends a line that goes on in the next; its break is put after the joined line, to keep the count
-    if b"\\" in data:
-        data = re.sub(rb"(?:[^\r\n]*\\[ \t]*\r?\n)+[^\r\n]*", _joined, data)
-    rows = split_words(data)
+    rows = split_words(_with_joined_lines(data))
     role = np.fromiter((_ROLES.get(word, _UNKNOWN) for word in rows.first()), np.int64, len(rows))
     unknown = np.flatnonzero(role == _UNKNOWN)
     if len(unknown):
@@ -65,9 +63,19 @@ def encode(
     return "\n".join([*body, *map("f %d %d %d".__mod__, map(tuple, (faces + 1).tolist())), ""]).encode()
 
 
-def _joined(match: re.Match[bytes]) -> bytes:
-    parts = match[0].splitlines()
-    return b" ".join(part.rstrip().removesuffix(b"\\") for part in parts) + b"\n" * (len(parts) - 1)
+def _with_joined_lines(data: bytes) -> bytes:
+    """A line that ends in a backslash goes on in the next; its break is put after the joined line, to keep the count."""
+    first, *others = _CONTINUED.split(data)
+    joined, waiting = [first], 0
+    for piece in others:
+        waiting += 1
+        end = _LINE_END.search(piece)
+        if end is None:
+            joined += [b" ", piece]
+        else:
+            joined += [b" ", piece[: end.start()], b"\n" * waiting, piece[end.start() :]]
+            waiting = 0
+    return b"".join(joined)
 
 
 def _coordinates(rows: Words) -> Float[np.ndarray, "n 3"]:

@@ -112,7 +112,7 @@ def _text_column(element: Element, rows: Words, wanted: Property | None) -> tupl
         sizes = np.ones_like(at)
         if p.is_list:
             _check_room(element, rows, at + 1, p)
-            sizes = rows.columns(at, at + 1).ints()
+            sizes = rows.column(at).ints()
             negative = np.flatnonzero(sizes < 0)
             if len(negative):
                 row = int(negative[0])

@@ -59,6 +59,11 @@ class Words:
         keep = (column >= np.repeat(low, widths)) & (column < np.repeat(high, widths))
         return Words(list(compress(self.words, keep.tolist())), _ends(high - low), self.lines)
 
+    def column(self, index: Int[np.ndarray, "_"]) -> Words:
+        """Of each row one word, which every row must have."""
+        words = [self.words[i] for i in (self.begin[:-1] + index).tolist()]
+        return Words(words, np.arange(len(words) + 1), self.lines)
+
     def floats(self) -> Float[np.ndarray, "_"]:
         """All words as numbers; nan and inf pass, they are judged with their vertex."""
         return self._numbers(float, np.float64, "a number")
