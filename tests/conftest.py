@@ -75,21 +75,28 @@ _LEFT_OUT = (
 # around all others, so that it comes last
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None, object, object]:
-    """A line for each kind of tests that did not run here, with the command that runs them."""
+    """A line for each kind of tests that did not run here, with the command for them; `make test` ends with these."""
     result = yield
     skipped = terminalreporter.stats.get("skipped", [])
+    lines = []
     for reason, what, why, command in _LEFT_OUT:
         missed = [report.nodeid for report in skipped if reason in str(report.longrepr)]
         if missed:
             files = " ".join(sorted({nodeid.partition("::")[0] for nodeid in missed}))
             count = f"{len(missed)} test{'s' * (len(missed) > 1)} {what}"
-            terminalreporter.write_line(
-                f"{count} did not run, {why}; run by: {command.format(files=files)}", yellow=True
-            )
+            lines.append(f"{count} did not run, {why}; run by: {command.format(files=files)}")
+            terminalreporter.write_line(lines[-1], yellow=True)
+    if "PARTWHOLE_LEFT_OUT" in os.environ:
+        Path(os.environ["PARTWHOLE_LEFT_OUT"]).write_text("".join(f"{line}\n" for line in lines))
     return result
 
 
+# what takes longest begins first, so that no worker is left with it at the end
+_LONG = ("test_tutorials.py", "test_page.py", "test_exact.py", "test_docs.py", "test_everything.py")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: _LONG.index(item.path.name) if item.path.name in _LONG else len(_LONG))
     if os.environ.get("PARTWHOLE_DATA"):
         return
     for item in items:

@@ -61,7 +61,7 @@ def test_archives_come_back_and_broken_ones_are_named(tmp_path: Path) -> None:
             read_npz(path)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("one.npy", npy_header((10**10, 1000)))
-    with pytest.raises(ValueError, match="plain numbers: Unable to allocate"):
+    with pytest.raises(ValueError, match="plain numbers: "):
         read_npz(path)
     locked = bytearray(whole)
     for mark, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
