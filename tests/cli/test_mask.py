@@ -116,6 +116,9 @@ def test_rows_are_sampled_and_said_when_all_pairs_do_not_fit(
     monkeypatch.setattr(command, "free_memory", lambda: 100)
     assert main(["mask", str(part), "-o", str(tmp_path / "none")]) == 2
     assert "a single row" in capsys.readouterr().err
+    # whoever asks for rows is told, too, before memory is gone
+    assert main(["mask", str(part), "-o", str(tmp_path / "none"), "--rows", "20"]) == 2
+    assert "part.off: 20 rows, and the distances from" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("method", ["fast_marching", "exact"])

@@ -70,6 +70,18 @@ def test_large_surfaces_are_decimated() -> None:
     assert readied(fine, "part", most_vertices=10).mesh.n_vertices == 400
 
 
+def test_what_can_not_be_decimated_is_refused() -> None:
+    # triangles that have one vertex in common, and nothing else
+    turn = np.linspace(0, 2 * np.pi, 14_000, endpoint=False)
+    points = np.concatenate([[[0, 0, 0]], np.stack([np.cos(turn), np.sin(turn), np.sin(5 * turn)], axis=1)])
+    rim = np.arange(1, 14_001).reshape(-1, 2)
+    fans = Mesh(points, np.concatenate([np.zeros((7000, 1), np.int64), rim], axis=1), name="fans")
+    with pytest.raises(
+        ValueError, match=r"^fans: its 14001 vertices can't be made fewer than 14001, which are too many"
+    ):
+        readied(fans, "part", most_vertices=1000)
+
+
 def test_faces_come_to_look_outwards() -> None:
     ball = sphere(300)
     inwards = Mesh(ball.vertices, ball.faces[:, ::-1])

@@ -44,6 +44,9 @@ def check(found: MatchedScan) -> None:
     assert 0 <= found.confidence.min() <= found.confidence.max() <= 1
     assert (found.confidence[~found.matched] == 0).all()
     assert all("\n" not in text for text in (*found.notes, *found.warnings))
+    if any("fits badly" in text or "mirror image" in text for text in found.warnings):
+        assert found.confidence.max() <= 0.5
+        assert found.as_matched.confidence.max() <= 0.5
 
 
 def test_what_comes_out(found: MatchedScan, cut: Cut, matcher: Matcher) -> None:

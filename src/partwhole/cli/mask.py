@@ -181,6 +181,13 @@ def _sampled_rows(
         )
     if rows >= n:
         return None
+    needed = rows * a_row + len(part.boundary_vertices) * n * item
+    if needed > free_memory():
+        raise ValueError(
+            f"{part.name}: {rows} rows, and the distances from {len(part.boundary_vertices)} boundary vertices, take "
+            f"{needed / 2**30:.1f} GiB, and {free_memory() / 2**30:.1f} are free; give --rows a smaller number, or "
+            "decimate the mesh"
+        )
     from partwhole.mesh.sampling import farthest_points
 
     return farthest_points(part, rows, first=chosen, seed=seed)

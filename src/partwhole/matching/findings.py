@@ -43,10 +43,15 @@ def fit_of(vertex_map: Int[Tensor, "p"], position: Position) -> Fit:
     )
 
 
+def mostly_doubtful(doubtful_share: float) -> bool:
+    """Whether so much of the part is doubtful that the map fits badly, whatever else is said of it."""
+    return doubtful_share > _MOSTLY
+
+
 def warnings_about(fit: Fit, doubtful_share: float) -> tuple[str, ...]:
     """What a reader should know before using the map, the gravest first."""
     said = []
-    if fit.poor or doubtful_share > _MOSTLY:
+    if fit.poor or mostly_doubtful(doubtful_share):
         said.append(
             f"the map fits badly (curvature agrees to {fit.curvature:.2f}, distances are off by {100 * fit.distortion:.1f} % "
             "of √area): the part may belong to something else, lie another way up (up='auto'), or have other units"

@@ -20,6 +20,8 @@ _SMALL_SHARE, _SMALL_COUNT = 0.01, 20
 _WORTHWHILE = 1.3
 # with fewer vertices a part would lose its shape, however small it is
 _LEAST = 400
+# all distances between more vertices fill the memory; a surface that can be decimated never has so many
+_MOST = 12_000
 # of vertices or of area that was left out, what a reader should know before all else
 _GRAVE = 0.1
 # |Σ normal · area| / Σ area: 0 for closed surfaces, ½ for half a sphere
@@ -77,6 +79,12 @@ def readied(mesh: Mesh, role: Literal["part", "whole"], *, most_vertices: int) -
     if decimated:
         fewer = decimate(pieces, wanted, keep_border=False)
         pieces, to_given = fewer.mesh, to_given[fewer.to_fine]
+        if pieces.n_vertices > max(_MOST, _WORTHWHILE * most_vertices):
+            raise ValueError(
+                f"{mesh.name}: its {mesh.n_vertices} vertices can't be made fewer than {pieces.n_vertices}, which are too "
+                "many to match, since they lie on borders or where the surface is no manifold; mend it with pw.repair, or "
+                "remesh it"
+            )
         notes.append(f"the {role} is matched with {pieces.n_vertices} of its {mesh.n_vertices} vertices")
     turned, flipped = _outwards(pieces)
     if flipped:

@@ -22,7 +22,7 @@ from partwhole.matching.confidence import confidence_of, remark_on, rule_for
 from partwhole.matching.doubts import doubtful_regions, swapped_question
 from partwhole.matching.ensemble import Ensemble
 from partwhole.matching.features import WholeFeatures, weights_of
-from partwhole.matching.findings import fit_of, warnings_about
+from partwhole.matching.findings import fit_of, mostly_doubtful, warnings_about
 from partwhole.matching.inputs import MOST_VERTICES, Clock, Inputs, Progress, given_of, made_ready
 from partwhole.matching.lifting import Lift
 from partwhole.matching.matched import DOUBTFUL, AsMatched, MatchedScan
@@ -176,6 +176,9 @@ def match_inputs(
     confidence = np.where(of_part.covered, np.clip(lift.values(sure), 0, 1), 0.0)
     area = of_part.given.vertex_areas
     doubtful_share = float(area[confidence < DOUBTFUL].sum() / area.sum())
+    if mostly_doubtful(doubtful_share) and fit.credit == 1:
+        # what looks sure in a map that fits badly is doubtful, too
+        sure, confidence, doubtful_share = DOUBTFUL * sure, DOUBTFUL * confidence, 1.0
     k = min(matcher.config.map_eigenpairs, given.part.values.shape[-1], given.whole.values.shape[-1])
     notes, grave = _remarks(of_part, of_whole, position, scaling, up, matcher.config.vertical)
     if evidence < _FEW <= of_part.mesh.n_vertices:
