@@ -10,8 +10,7 @@ import torch
 
 from partwhole.datasets import Pair
 from partwhole.matching import Matcher, TrainingConfig
-from partwhole.matching.confidence import confidence_of
-from partwhole.matching.judging import calibration_of, signs_and_errors
+from partwhole.matching.judging import calibration_of, judged, signs_and_errors
 from partwhole.matching.matcher import new_network
 from partwhole.matching.scans import match
 
@@ -24,12 +23,12 @@ def matcher(config: TrainingConfig) -> Matcher:
 
 def test_as_match_does_it(small: ModuleType, matcher: Matcher) -> None:
     pair = small.pairs()[1]
-    signs, errors = signs_and_errors(pair, matcher)
+    judgement = judged(pair, matcher)
     assert pair.ground_truth is not None
     rows = pair.ground_truth.part_vertices
-    assert len(signs) == len(errors) == len(rows)
+    assert len(judgement.signs) == len(judgement.errors) == len(rows)
     found = match(pair.part, pair.whole, model=matcher, units="same")
-    assert np.allclose(confidence_of(signs), found.confidence[rows], atol=1e-5)
+    assert np.allclose(judgement.confidence, found.confidence[rows], atol=1e-5)
 
 
 def test_all_pairs_together(small: ModuleType, matcher: Matcher) -> None:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from partwhole.matching.doubts import reversed_share
 from partwhole.matching.headings import curvature_agreement
-from partwhole.matching.matched import Fit
+from partwhole.matching.matched import DOUBTFUL, Fit
 from partwhole.matching.positions import STRETCHED, Position
 from partwhole.matching.trials import best_stretch, rival
 from partwhole.matching.units import percent
 
 # of a map that fits, less than this is doubtful; lateration makes distances agree even where all is wrong
 _MOSTLY = 2 / 3
+# what fewer vertices say of a place is little, and confidence falls with their number
+FEW = 100
 
 
 def fit_of(vertex_map: Int[Tensor, "p"], position: Position) -> Fit:
@@ -43,15 +45,28 @@ def fit_of(vertex_map: Int[Tensor, "p"], position: Position) -> Fit:
     )
 
 
-def mostly_doubtful(doubtful_share: float) -> bool:
-    """Whether so much of the part is doubtful that the map fits badly, whatever else is said of it."""
-    return doubtful_share > _MOSTLY
+def evidence_for(position: Position) -> float:
+    """How many vertices speak for a place: those of the part, or those of the whole that it covers, if they are fewer."""
+    part, whole = position.shown.meshes
+    return min(part.n_vertices, whole.n_vertices * part.area / whole.area)
+
+
+def tempered(sure: Float[np.ndarray, "p"], fit: Fit, position: Position) -> Float[np.ndarray, "p"]:
+    """Confidence that does not exceed how the map fits as a whole, nor what few vertices can say.
+
+    Signs at a vertex can look well where everything is wrong: a map that fits badly is doubtful everywhere.
+    """
+    found = sure * fit.credit * min(evidence_for(position) / FEW, 1.0)
+    area = position.shown.meshes[0].vertex_areas
+    if fit.credit == 1 and area[found < DOUBTFUL].sum() > _MOSTLY * area.sum():
+        return DOUBTFUL * found
+    return found
 
 
 def warnings_about(fit: Fit, doubtful_share: float) -> tuple[str, ...]:
     """What a reader should know before using the map, the gravest first."""
     said = []
-    if fit.poor or mostly_doubtful(doubtful_share):
+    if fit.poor or doubtful_share > _MOSTLY:
         said.append(
             f"the map fits badly (curvature agrees to {fit.curvature:.2f}, distances are off by {100 * fit.distortion:.1f} % "
             "of √area): the part may belong to something else, lie another way up (up='auto'), or have other units"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
@@ -10,6 +11,7 @@ from jaxtyping import Float
 from partwhole.datasets.pairs import Pair
 from partwhole.evaluation import Calibration, calibration, geodesic_errors
 from partwhole.matching.confidence import NAMES, RIGHT, Signs, confidence_of, rule_for
+from partwhole.matching.findings import fit_of, tempered
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.positions import best_position
 from partwhole.matching.preparation import Report
@@ -21,7 +23,22 @@ from partwhole.store.cache import Cache
 def signs_and_errors(
     pair: Pair, matcher: Matcher, *, cache: Cache | None = None
 ) -> tuple[Signs, Float[np.ndarray, "g"]]:
-    """Signs and errors, in √area of the whole, of the vertices of a pair whose truth is known; matched as `match` does it.
+    """Signs and errors, in √area of the whole, of the vertices of a pair whose truth is known; see `judged`."""
+    found = judged(pair, matcher, cache=cache)
+    return found.signs, found.errors
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Signs, confidence and errors, in √area of the whole, of the vertices of a pair whose truth is known."""
+
+    signs: Signs
+    confidence: Float[np.ndarray, "g"]
+    errors: Float[np.ndarray, "g"]
+
+
+def judged(pair: Pair, matcher: Matcher, *, cache: Cache | None = None) -> Judged:
+    """A pair whose truth is known, matched as `match` does it.
 
     Parameters
     ----------
@@ -40,7 +57,8 @@ def signs_and_errors(
     found = vertex_map.cpu().numpy().astype(np.int64)
     errors = geodesic_errors(found, pair.ground_truth, whole.distances.cpu().numpy(), area=pair.whole.area)
     rows = pair.ground_truth.part_vertices
-    return Signs(**{name: getattr(signs, name)[rows] for name in NAMES}), errors
+    sure = tempered(confidence_of(signs, rule_for(matcher.card)), fit_of(vertex_map, position), position)
+    return Judged(Signs(**{name: getattr(signs, name)[rows] for name in NAMES}), sure[rows], errors)
 
 
 def calibration_of(
@@ -66,9 +84,9 @@ def calibration_of(
     for done, pair in enumerate(chosen):
         if progress is not None:
             progress("confidence", done, len(chosen))
-        signs, off = signs_and_errors(pair, matcher, cache=cache)
-        sure.append(confidence_of(signs, rule_for(matcher.card)))
-        errors.append(off)
+        found = judged(pair, matcher, cache=cache)
+        sure.append(found.confidence)
+        errors.append(found.errors)
     if progress is not None:
         progress("confidence", len(chosen), len(chosen))
     return calibration(np.concatenate(sure), np.concatenate(errors), limit=RIGHT)

@@ -30,7 +30,7 @@ from partwhole.matching.surfaces import CHANNELS, Surface, surface_of
 from partwhole.matching.zooming import less_distorted
 from partwhole.mesh import Mesh
 from partwhole.store.accelerator import check_device
-from partwhole.store.cache import CacheGiven
+from partwhole.store.cache import Cache, CacheGiven
 
 # so many of the best views are worth to be aligned, of parts that stand upright and of others
 HOPEFUL, HOPEFUL_ANY_WAY_UP = 2, 4
