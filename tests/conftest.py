@@ -77,7 +77,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Genera
         if missed:
             files = " ".join(sorted({nodeid.partition("::")[0] for nodeid in missed}))
             count = f"{len(missed)} test{'s' * (len(missed) > 1)} {what}"
-            terminalreporter.write_line(f"{count} did not run, {why}; run by: {command.format(files=files)}", yellow=True)
+            terminalreporter.write_line(
+                f"{count} did not run, {why}; run by: {command.format(files=files)}", yellow=True
+            )
     return result
 
 
