@@ -98,7 +98,7 @@ def test_wrong_pictures_are_seen_to_be_wrong(scene: Scene, serve: Serve, browse:
     page.script("partwhole.chooseVertex(57)")
     for view, spoil in (
         # the colour map the other way round
-        ("confidence", "const {table} = coat; coat.table = table.slice().reverse().map((_, k) => table[1020 - 4 * (k >> 2) + k % 4])"),
+        ("confidence", "const t = coat.table; coat.table = t.map((_, k) => t[1020 - 4 * (k >> 2) + k % 4])"),
         # red for blue
         ("correspondence", "coat.paint = coat.paint.map((_, k) => coat.paint[k - k % 3 + 2 - k % 3])"),
         # looked at from a little beside

@@ -161,9 +161,9 @@ def _checked_type(dtype: DTypeLike) -> np.dtype:
     try:
         found = np.dtype(dtype)
     except TypeError:
-        found = None
+        raise ValueError(f"dtype must be float32 or float64, got {in_short(dtype)}") from None
     if found not in TOLERANCE:
-        raise ValueError(f"dtype must be float32 or float64, got {in_short(dtype) if found is None else found}")
+        raise ValueError(f"dtype must be float32 or float64, got {found}")
     return found
 
 

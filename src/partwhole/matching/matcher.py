@@ -274,7 +274,7 @@ class Matcher:
         vertex_map = found.cpu().numpy()
         return Match(vertex_map, read_out, seconds=time.perf_counter() - start, losses=losses)
 
-    def surface(self, mesh: Mesh, *, cache: Cache | None = None) -> Surface:
+    def surface(self, mesh: Mesh, *, cache: CacheGiven = None) -> Surface:
         """What this network needs of a mesh in the units of `Pair`, on its device; without distances."""
         sizes = {"eigenpairs": self.config.eigenpairs, "diffusion_eigenpairs": self.config.diffusion_eigenpairs}
         return surface_of(mesh, **sizes, cache=cache).to(self.device)
