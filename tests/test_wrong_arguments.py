@@ -33,6 +33,7 @@ MESHES = """
     pw.datasets.random_cuts({given})
     spectral.laplacian({given})
     spectral.gradients({given})
+    spectral.eigenpairs({given}, 5)
 """
 OTHERS = """
     pw.repair("scan.ply") | vertices must be a Mesh, got str; use pw.read_mesh('scan.ply')

@@ -126,22 +126,32 @@ def browser(chromium: ModuleType, program: str) -> Iterator[object]:
         yield started
 
 
+@pytest.fixture(scope="session")
+def tab(browser: Any) -> Iterator[Any]:
+    """The tab that pages are opened in, one after the other: a new one each time would take most of the time."""
+    with browser.tab() as opened:
+        yield opened
+
+
 @pytest.fixture
-def browse(chromium: ModuleType, program: str, browser: Any) -> Iterator[Callable[..., object]]:
-    """Opens a page; it must not have complained when the test ends."""
-    opened = []
+def browse(chromium: ModuleType, program: str, tab: Any) -> Iterator[Callable[..., object]]:
+    """Opens a page, in the place of the one before; it must not have complained when another is opened or the test ends."""
     with ExitStack() as stack:
+        used: list[Any] = []
 
         def start(
             address: str, *, ready: str = chromium.READY, options: tuple[str, ...] = (), **knobs: object
         ) -> object:
-            # options are those of a whole browser
-            of = stack.enter_context(chromium.Chromium(program, options=options)) if options else browser
-            page = stack.enter_context(of.tab(**knobs))
-            opened.append(page)
+            for page in used:
+                assert page.complaints == []
+            page = tab
+            if options:  # those of a whole browser
+                page = stack.enter_context(stack.enter_context(chromium.Chromium(program, options=options)).tab())
+            page.begin(**knobs)
+            used.append(page)
             page.open(address, ready=ready)
             return page
 
         yield start
-        for page in opened:
+        for page in used:
             assert page.complaints == []

@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -32,6 +33,7 @@ from partwhole.viewer.viewpoint import outward_normals
 Serve = Callable[..., PageServer]
 Browse = Callable[..., Any]
 PICTURES = Path(__file__).with_name("pictures")
+VISIBLE = 30  # of 255, in one of three colours
 
 
 def wait_for_file(folder: Path, pattern: str) -> Path:
@@ -42,8 +44,12 @@ def wait_for_file(folder: Path, pattern: str) -> Path:
     return found[0]
 
 
-def compare(picture: np.ndarray, name: str) -> None:
-    """With a small picture that was kept, cell by cell; PARTWHOLE_KEEP_PICTURES=1 keeps what is seen now."""
+def looks_as_kept(picture: np.ndarray, name: str) -> bool:
+    """Whether it looks like the small picture that was kept: no more than some cells along edges differ visibly.
+
+    Graphics cards and drivers round differently, and place an edge a pixel of the page further, an eighth of a cell.
+    PARTWHOLE_KEEP_PICTURES=1 keeps what is seen now.
+    """
     from PIL import Image
 
     small = Image.fromarray(picture).resize((120, 90), Image.Resampling.BOX)
@@ -53,9 +59,7 @@ def compare(picture: np.ndarray, name: str) -> None:
         small.save(path)
     kept = np.asarray(Image.open(path).convert("RGB"), dtype=float)
     off = np.abs(np.asarray(small, dtype=float) - kept).max(axis=2)
-    # edges may fall differently by a pixel of the page, which is an eighth of a cell
-    assert off.mean() < 4
-    assert (off > 40).mean() < 0.01
+    return bool((off > VISIBLE).mean() < 0.02 and off.mean() < VISIBLE / 5)
 
 
 def test_a_result_is_shown(scene: Scene, serve: Serve, browse: Browse) -> None:
@@ -86,7 +90,25 @@ def test_pictures_are_as_they_were(scene: Scene, cut: Cut, serve: Serve, browse:
     ):
         page.view(view)
         page.wait(f"partwhole.state.found.{found}")
-        compare(page.picture(), view)
+        assert looks_as_kept(page.picture(), view), view
+
+
+def test_wrong_pictures_are_seen_to_be_wrong(scene: Scene, serve: Serve, browse: Browse) -> None:
+    page = browse(serve(Session(scene, method="dijkstra")).address, size=(1272, 760))
+    page.script("partwhole.chooseVertex(57)")
+    for view, spoil in (
+        # the colour map the other way round
+        ("confidence", "const t = coat.table; coat.table = t.map((_, k) => t[1020 - 4 * (k >> 2) + k % 4])"),
+        # red for blue
+        ("correspondence", "coat.paint = coat.paint.map((_, k) => coat.paint[k - k % 3 + 2 - k % 3])"),
+        # looked at from a little beside
+        ("texture", "camera.turn(8, 0)"),
+    ):  # fmt: skip
+        page.view(view)
+        page.wait("partwhole.state.found.rings")
+        assert looks_as_kept(page.picture(), view), view
+        page.script(f"(() => {{ const {{ coat, camera }} = partwhole.panels.list[0]; {spoil}; partwhole.draw(); }})()")
+        assert not looks_as_kept(page.picture(), view), view
 
 
 def test_dark_is_dark(scene: Scene, serve: Serve, browse: Browse) -> None:
@@ -116,7 +138,7 @@ def test_a_click_shows_the_match(scene: Scene, serve: Serve, browse: Browse) -> 
     page.wait("partwhole.state.found.rings")
     picked = page.script("partwhole.state.picked")
     away = np.linalg.norm(scene.whole.mesh.vertices[scene.vertex_map] - scene.whole.mesh.vertices[target], axis=1)
-    assert away[picked] == away.min()
+    assert away[picked] <= away.min() + 1e-5
 
 
 def test_a_drag_turns_and_linked_cameras_follow(scene: Scene, serve: Serve, browse: Browse) -> None:
@@ -242,7 +264,7 @@ def test_the_slider_between_before_and_after_shows_what_it_stands_at(
     assert words[0].startswith("before")
     assert words[2] == "after"
     after, between, before = at(100), at(50), at(0)
-    assert np.abs(after - at_first).max() == 0
+    assert np.abs(after - at_first).max() < 12
     panel = after.shape[1] // 2
     changed = [(np.abs(a - b).max(axis=2) > 12) for a, b in ((after, before), (after, between), (between, before))]
     assert changed[0][:, : panel - 4].mean() > 0.01
@@ -274,7 +296,10 @@ def test_the_trust_explorer(scene: Scene, serve: Serve, browse: Browse) -> None:
     row = TrustExplorer.of(scene.part.mesh).row(vertex)
     shares = page.script("partwhole.state.found.trust.shares")
     for kind in ("boundary", "wormhole", "same-loop"):
-        assert shares[kind.replace("-", "_")] == pytest.approx(row.guaranteed(kind).mean(), abs=1e-9)
+        # but for a vertex or two that rounding decides
+        assert shares[kind.replace("-", "_")] == pytest.approx(
+            row.guaranteed(kind).mean(), abs=2.5 / len(row.distances)
+        )
     assert page.script("partwhole.panels.list.length") == 4
     # the pair that misses its threshold by most is explained without being asked for
     other = page.script("partwhole.state.other")
@@ -318,7 +343,10 @@ def test_trust_opens_with_a_vertex_that_tells_something(
         assert 0.01 < shares["boundary"] < shares["wormhole"] < 1
         # no two panels look alike
         boxes, shot = page.script("partwhole.panels.boxes()"), page.picture().astype(int)
-        seen = [shot[: int(box["height"]) - 1, int(box["left"]) + 2 :][:, : int(box["width"]) - 4] for box in boxes]
+        places = [{name: int(value) for name, value in box.items()} for box in boxes]
+        seen = [
+            shot[p["top"] + 2 : p["top"] + p["height"] - 2, p["left"] + 2 : p["left"] + p["width"] - 2] for p in places
+        ]
         for k, one in enumerate(seen):
             for other in seen[:k]:
                 height, width = (min(a, b) for a, b in zip(one.shape[:2], other.shape[:2], strict=True))
@@ -357,7 +385,7 @@ def test_distances_with_a_proof_can_be_chosen(scene: Scene, serve: Serve, browse
     assert "Proved: a guaranteed pair has the same distance along edges on the whole" in page.text("#details")
     row = TrustExplorer.of(scene.part.mesh, method="dijkstra").row(40)
     assert page.script("partwhole.state.found.trust.shares.wormhole") == pytest.approx(
-        row.guaranteed("wormhole").mean()
+        row.guaranteed("wormhole").mean(), abs=2.5 / len(row.distances)
     )
 
 
@@ -382,9 +410,11 @@ def two_files(cut: Cut, tmp_path: Path) -> tuple[Path, Path]:
 def test_two_files_are_dropped_and_matched(
     cut: Cut, two_files: tuple[Path, Path], serve: Serve, browse: Browse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    go_on = threading.Event()
+
     def slow(scene: Scene, *, tell: Callable[[str], None], **_: object) -> Scene:
         tell("computing features")
-        time.sleep(1.0)
+        go_on.wait(30)
         return replace(scene, vertex_map=cut.vertex_map, confidence=np.ones(cut.part.n_vertices))
 
     monkeypatch.setattr(session_module, "matched", slow)
@@ -394,6 +424,7 @@ def test_two_files_are_dropped_and_matched(
     page.wait("document.getElementById('status').innerText.startsWith('computing features')")
     assert page.text("h1") == "scan.ply → template.obj"
     assert page.script("partwhole.scene.map") is None
+    go_on.set()
     page.wait("partwhole.scene.map")
     assert page.text("#status").startswith("matched in")
     assert page.script("Array.from(partwhole.scene.map)") == cut.vertex_map.tolist()
@@ -481,7 +512,7 @@ def test_downloads(scene: Scene, cut: Cut, serve: Serve, browse: Browse, tmp_pat
     from PIL import Image
 
     with Image.open(wait_for_file(tmp_path, "*.png")) as picture:
-        assert picture.width > 1500  # twice the page
+        assert picture.width == 2 * page.script("document.getElementById('stage').clientWidth")
         assert len(picture.getcolors(1 << 24)) > 1000
 
 

@@ -11,7 +11,7 @@ from partwhole.viewer.paths import Tracer
 def test_ways_in_the_plane_are_straight() -> None:
     flat = plane(n_vertices=400)
     start, end = (int(np.abs(flat.vertices - corner).sum(axis=1).argmin()) for corner in ([0.1, 0.1, 0], [0.9, 0.6, 0]))
-    field = np.asarray(geodesic_distances(flat, [end], method="exact"))[0]
+    field = np.linalg.norm(flat.vertices - flat.vertices[end], axis=1)
     way = Tracer.of(flat).descend(field, start)
     a, b = flat.vertices[[start, end]]
     away = np.linalg.norm(np.cross(way - a, b - a), axis=1) / np.linalg.norm(b - a)

@@ -30,7 +30,7 @@ from partwhole.matching.surfaces import CHANNELS, Surface, surface_of
 from partwhole.matching.zooming import less_distorted
 from partwhole.mesh import Mesh
 from partwhole.store.accelerator import check_device
-from partwhole.store.cache import Cache, CacheGiven
+from partwhole.store.cache import CacheGiven
 
 # so many of the best views are worth to be aligned, of parts that stand upright and of others
 HOPEFUL, HOPEFUL_ANY_WAY_UP = 2, 4
@@ -279,7 +279,7 @@ class Matcher:
         vertex_map = found.cpu().numpy()
         return Match(vertex_map, read_out, seconds=time.perf_counter() - start, losses=losses)
 
-    def surface(self, mesh: Mesh, *, cache: Cache | None = None) -> Surface:
+    def surface(self, mesh: Mesh, *, cache: CacheGiven = None) -> Surface:
         """What this network needs of a mesh in the units of `Pair`, on its device; without distances."""
         sizes = {"eigenpairs": self.config.eigenpairs, "diffusion_eigenpairs": self.config.diffusion_eigenpairs}
         return surface_of(mesh, **sizes, cache=cache).to(self.device)

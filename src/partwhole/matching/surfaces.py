@@ -17,6 +17,7 @@ from partwhole.matching.config import Inputs, Mask, MaskedBy
 from partwhole.matching.network import Operators
 from partwhole.mesh import Mesh
 from partwhole.mesh.curvature import integrated_mean_curvature
+from partwhole.mesh.surface import check_mesh
 from partwhole.spectral import (
     Eigenpairs,
     cached_eigenpairs,
@@ -26,7 +27,7 @@ from partwhole.spectral import (
     wave_kernel_signature,
 )
 from partwhole.spectral import eigenpairs as compute_eigenpairs
-from partwhole.store.cache import Cache
+from partwhole.store.cache import Cache, CacheGiven
 
 # for surfaces of area 1, the same on the part and on the whole, so that signatures can be compared
 _HEAT_TIMES = np.geomspace(0.004, 0.5, 16)
@@ -105,7 +106,7 @@ class Surface:
 
 
 def surface_of(
-    mesh: Mesh, *, eigenpairs: int = 200, diffusion_eigenpairs: int = 128, cache: Cache | None = None
+    mesh: Mesh, *, eigenpairs: int = 200, diffusion_eigenpairs: int = 128, cache: CacheGiven = None
 ) -> Surface:
     """Operators of a mesh, as tensors in main memory.
 
@@ -122,7 +123,8 @@ def surface_of(
     >>> surface_of(sphere(300).scaled(0.28), eigenpairs=50)
     Surface(300 vertices, 50 eigenpairs, on cpu)
     """
-    return tensors_of(arrays_of(mesh, eigenpairs, diffusion_eigenpairs, cache))
+    check_mesh(mesh)
+    return tensors_of(arrays_of(mesh, eigenpairs, diffusion_eigenpairs, Cache.meant(cache)))
 
 
 def arrays_of(mesh: Mesh, eigenpairs: int, diffusion_eigenpairs: int, cache: Cache | None) -> dict[str, np.ndarray]:

@@ -31,7 +31,7 @@ def check_number(name: str, value: Any, *, or_none: bool = False) -> None:
 
 def check_seed(seed: Any) -> None:
     """What `numpy.random.default_rng` takes, but for negative numbers."""
-    if isinstance(seed, np.random.Generator) or (isinstance(seed, int | np.integer) and seed >= 0):
+    if isinstance(seed, np.random.Generator) or (isinstance(seed, Integral) and int(seed) >= 0):
         return
     raise ValueError(f"seed must be a whole number from 0 on, or a numpy.random.Generator, got {in_short(seed)}")
 
