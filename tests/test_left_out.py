@@ -35,11 +35,15 @@ def test_tests_that_did_not_run_are_told_in_a_line_each(tmp_path: Path) -> None:
     (tmp_path / "test_some.py").write_text(TESTS.format(without_chromium=reason[1]))
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = real_data\n")
     left_out = ("PARTWHOLE_DATA", "PYTEST_XDIST_WORKER", "PYTEST_ADDOPTS")
+    for_make = tmp_path / "left-out"
     done = subprocess.run(
         # in a process beside, as `make unit` has them: what is skipped there is told here
         [sys.executable, "-m", "pytest", "--numprocesses", "1", "-ra", "-p", "no:cacheprovider"],
         cwd=tmp_path,
-        env={name: value for name, value in os.environ.items() if name not in left_out},
+        env={
+            **{name: value for name, value in os.environ.items() if name not in left_out},
+            "PARTWHOLE_LEFT_OUT": str(for_make),
+        },
         capture_output=True,
         text=True,
     )
@@ -53,3 +57,4 @@ def test_tests_that_did_not_run_are_told_in_a_line_each(tmp_path: Path) -> None:
         "1 test on published data did not run, PARTWHOLE_DATA is not set; run by: PARTWHOLE_DATA=FOLDER .venv/bin/pytest "
         "-m 'real_data and not slow and not gpu' test_some.py"
     )
+    assert for_make.read_text().splitlines() == [of_page, on_data]
