@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import partwhole.matching as matching
+from partwhole.store.extras import how_to_install
 
 
 def test_every_name_is_there_and_explained() -> None:
@@ -25,7 +26,6 @@ def test_a_name_that_is_not_there() -> None:
 def test_without_torch_the_error_says_what_to_install() -> None:
     script = """
 import sys
-from partwhole.store.extras import how_to_install
 sys.modules["torch"] = None
 import partwhole.matching as matching
 matching.preset("pfaust-h")
