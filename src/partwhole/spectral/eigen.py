@@ -105,7 +105,7 @@ def eigenpairs(surface: Mesh | Laplacian, k: int = 200) -> Eigenpairs:
     >>> bool(np.allclose(gram, np.eye(9)))
     True
     """
-    operator = laplacian(surface) if isinstance(surface, Mesh) else surface
+    operator = surface if isinstance(surface, Laplacian) else laplacian(surface)
     n = len(operator.mass)
     if not 1 <= k <= n:
         raise ValueError(f"k={k} must lie between 1 and {n}, the number of vertices")
