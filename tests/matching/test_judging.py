@@ -29,7 +29,10 @@ def test_as_match_does_it(small: ModuleType, matcher: Matcher) -> None:
     rows = pair.ground_truth.part_vertices
     assert len(signs) == len(errors) == len(rows)
     found = match(pair.part, pair.whole, model=matcher, units="same")
-    assert np.allclose(confidence_of(signs), found.confidence[rows], atol=1e-5)
+    # of so few vertices, `match` claims less
+    assert pair.part.n_vertices < 100
+    sure = confidence_of(signs) * found.fit.credit * pair.part.n_vertices / 100
+    assert np.allclose(sure, found.confidence[rows], atol=1e-5)
 
 
 def test_all_pairs_together(small: ModuleType, matcher: Matcher) -> None:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from partwhole.matching.doubts import reversed_share
 from partwhole.matching.headings import curvature_agreement
-from partwhole.matching.matched import Fit
+from partwhole.matching.matched import DOUBTFUL, Fit
 from partwhole.matching.positions import STRETCHED, Position
 from partwhole.matching.trials import best_stretch, rival
 from partwhole.matching.units import percent
+from partwhole.mesh import Mesh
 
 # of a map that fits, less than this is doubtful; lateration makes distances agree even where all is wrong
 _MOSTLY = 2 / 3
+# what fewer vertices say of a place is little
+FEW = 100
 
 
 def fit_of(vertex_map: Int[Tensor, "p"], position: Position) -> Fit:
@@ -43,15 +46,33 @@ def fit_of(vertex_map: Int[Tensor, "p"], position: Position) -> Fit:
     )
 
 
-def mostly_doubtful(doubtful_share: float) -> bool:
-    """Whether so much of the part is doubtful that the map fits badly, whatever else is said of it."""
-    return doubtful_share > _MOSTLY
+def vertices_covered(position: Position) -> float:
+    """About how many vertices of the whole lie under the part."""
+    part, whole = position.shown.meshes
+    return whole.n_vertices * part.area / whole.area
+
+
+def doubtful_share(confidence: Float[np.ndarray, "p"], part: Mesh) -> float:
+    """The share of the area of what was matched that is doubtful."""
+    return float(part.vertex_areas[confidence < DOUBTFUL].sum() / part.area)
+
+
+def credible(confidence: Float[np.ndarray, "p"], fit: Fit, position: Position) -> Float[np.ndarray, "p"]:
+    """Confidence, as far as the map as a whole bears it: signs at a vertex can look well where everything is wrong.
+
+    It falls with the number of vertices that speak for a place, those of the part or those of the whole that it covers,
+    below `FEW`; and a map that fits badly is doubtful everywhere. On maps that fit it stays as it is.
+    """
+    part, _ = position.shown.meshes
+    evidence = min(part.n_vertices, vertices_covered(position))
+    held = confidence * fit.credit * min(evidence / FEW, 1.0)
+    return DOUBTFUL * held if fit.credit == 1 and doubtful_share(held, part) > _MOSTLY else held
 
 
 def warnings_about(fit: Fit, doubtful_share: float) -> tuple[str, ...]:
     """What a reader should know before using the map, the gravest first."""
     said = []
-    if fit.poor or mostly_doubtful(doubtful_share):
+    if fit.poor or doubtful_share > _MOSTLY:
         said.append(
             f"the map fits badly (curvature agrees to {fit.curvature:.2f}, distances are off by {100 * fit.distortion:.1f} % "
             "of √area): the part may belong to something else, lie another way up (up='auto'), or have other units"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
@@ -10,6 +11,7 @@ from jaxtyping import Float
 from partwhole.datasets.pairs import Pair
 from partwhole.evaluation import Calibration, calibration, geodesic_errors
 from partwhole.matching.confidence import NAMES, RIGHT, Signs, confidence_of, rule_for
+from partwhole.matching.findings import credible, fit_of
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.positions import best_position
 from partwhole.matching.preparation import Report
@@ -29,6 +31,18 @@ def signs_and_errors(
     matcher : that matches
     cache : where eigenpairs are kept
     """
+    judged = _judged(pair, matcher, cache)
+    return judged.signs, judged.errors
+
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    signs: Signs
+    confidence: Float[np.ndarray, "g"]
+    errors: Float[np.ndarray, "g"]
+
+
+def _judged(pair: Pair, matcher: Matcher, cache: Cache | None) -> _Judged:
     if pair.ground_truth is None or len(pair.ground_truth) == 0:
         raise ValueError(f"{pair.name} has no ground truth, so its errors can't be measured; leave it out")
     given = shown(pair.part, pair.whole, 1.0, matcher, cache=cache)
@@ -40,7 +54,8 @@ def signs_and_errors(
     found = vertex_map.cpu().numpy().astype(np.int64)
     errors = geodesic_errors(found, pair.ground_truth, whole.distances.cpu().numpy(), area=pair.whole.area)
     rows = pair.ground_truth.part_vertices
-    return Signs(**{name: getattr(signs, name)[rows] for name in NAMES}), errors
+    sure = credible(confidence_of(signs, rule_for(matcher.card)), fit_of(vertex_map, position), position)
+    return _Judged(Signs(**{name: getattr(signs, name)[rows] for name in NAMES}), sure[rows], errors)
 
 
 def calibration_of(
@@ -66,9 +81,9 @@ def calibration_of(
     for done, pair in enumerate(chosen):
         if progress is not None:
             progress("confidence", done, len(chosen))
-        signs, off = signs_and_errors(pair, matcher, cache=cache)
-        sure.append(confidence_of(signs, rule_for(matcher.card)))
-        errors.append(off)
+        judged = _judged(pair, matcher, cache)
+        sure.append(judged.confidence)
+        errors.append(judged.errors)
     if progress is not None:
         progress("confidence", len(chosen), len(chosen))
     return calibration(np.concatenate(sure), np.concatenate(errors), limit=RIGHT)

@@ -22,7 +22,7 @@ from partwhole.matching.confidence import confidence_of, remark_on, rule_for
 from partwhole.matching.doubts import doubtful_regions
 from partwhole.matching.ensemble import Ensemble
 from partwhole.matching.features import WholeFeatures, weights_of
-from partwhole.matching.findings import fit_of, mostly_doubtful, warnings_about
+from partwhole.matching.findings import FEW, credible, doubtful_share, fit_of, vertices_covered, warnings_about
 from partwhole.matching.inputs import MOST_VERTICES, Clock, Inputs, Progress, given_of, made_ready
 from partwhole.matching.lifting import Lift
 from partwhole.matching.matched import DOUBTFUL, AsMatched, MatchedScan
@@ -37,9 +37,6 @@ from partwhole.mesh import Mesh
 from partwhole.mesh.formats.common import counted
 from partwhole.store.cache import Cache
 from partwhole.store.cores import free_cores
-
-# what fewer vertices say of a place is little, and confidence falls with their number
-_FEW = 100
 
 
 def match(
@@ -80,8 +77,8 @@ def match(
         is answered from there
     progress : called with (what is done, steps done, steps in all)
     """
-    if max_vertices < _FEW:
-        raise ValueError(f"max_vertices={max_vertices} must be at least {_FEW}")
+    if max_vertices < FEW:
+        raise ValueError(f"max_vertices={max_vertices} must be at least {FEW}")
     knobs: dict[str, Any] = {"refine": refine, "read_out": read_out, "up": up, "headings": headings}
     _check(**knobs)
     matcher = model if isinstance(model, Matcher) else Matcher.load(model, device=device)
@@ -163,23 +160,12 @@ def match_inputs(
     moved = before if read_out == "lateration" else None
     features = dict(whole_features(position.shown.whole, position.up[1], turns)).get(position.chosen.whole_angle)
     signs = signs_of(found, position, matcher, moved=moved, of_whole=features)
-    evidence = _evidence(of_part.mesh.scaled(scaling.middle * position.factor), of_whole.mesh)
-    sure = confidence_of(signs, rule_for(matcher.card)) * fit.credit * min(evidence / _FEW, 1.0)
+    sure = credible(confidence_of(signs, rule_for(matcher.card)), fit, position)
     clock.begin("every vertex")
     lift = Lift.between(of_part, of_whole)
     confidence = np.where(of_part.covered, np.clip(lift.values(sure), 0, 1), 0.0)
-    area = of_part.given.vertex_areas
-    doubtful_share = float(area[confidence < DOUBTFUL].sum() / area.sum())
-    if mostly_doubtful(doubtful_share) and fit.credit == 1:
-        # what looks sure in a map that fits badly is doubtful, too
-        sure, confidence, doubtful_share = DOUBTFUL * sure, DOUBTFUL * confidence, 1.0
     k = min(matcher.config.map_eigenpairs, given.part.values.shape[-1], given.whole.values.shape[-1])
     notes, grave = _remarks(of_part, of_whole, position, scaling, up, matcher.config.vertical)
-    if evidence < _FEW <= of_part.mesh.n_vertices:
-        grave.append(
-            f"a part that covers about {evidence:.0f} of the {of_whole.mesh.n_vertices} vertices of the whole says little "
-            "about its place"
-        )
     notes += remark_on(matcher.card)
     return MatchedScan(
         part=of_part.given,
@@ -200,14 +186,14 @@ def match_inputs(
         read_out=read_out,
         model=str(matcher.card.get("name", "a model")),
         notes=(*inputs.notes, _units_note(scaling, position), *of_part.notes, *of_whole.notes, *given.notes, *notes),
-        warnings=(*of_part.warnings, *of_whole.warnings, *grave, *warnings_about(fit, doubtful_share)),
+        warnings=(
+            *of_part.warnings,
+            *of_whole.warnings,
+            *grave,
+            *warnings_about(fit, doubtful_share(sure, of_part.mesh)),
+        ),
         seconds=clock.end(),
     )
-
-
-def _evidence(part: Mesh, whole: Mesh) -> float:
-    """How many vertices speak for a place: those of the part, or those of the whole that it covers, if they are fewer."""
-    return min(part.n_vertices, whole.n_vertices * part.area / whole.area)
 
 
 def _check(refine: int, read_out: str, up: str | None, headings: int | None) -> None:
@@ -246,8 +232,11 @@ def _remarks(
     if not whole.mesh.is_closed:
         loops = counted(len(whole.mesh.boundary_loops), "hole")
         notes.append(f"the whole has {loops} of its own: distances on it go around them")
-    if part.mesh.n_vertices < _FEW:
+    if part.mesh.n_vertices < FEW:
         grave.append(f"a part of {part.mesh.n_vertices} vertices says little about its place")
+    elif (covered := vertices_covered(position)) < FEW:
+        there = f"about {covered:.0f} of the {whole.mesh.n_vertices} vertices of the whole"
+        grave.append(f"a part that covers {there} says little about its place")
     if len(scaling.factors) > 1 or position.factor != 1:
         factor = scaling.middle * position.factor
         grave.append(f"the scale was found by trying: lengths of the part times {factor:.4g}{nearby_units(factor)}")
