@@ -266,6 +266,12 @@ def test_a_mesh_without_area_is_left_out(tmp_path: Path) -> None:
     assert "area 0" in made.skipped["line"]
 
 
+@pytest.mark.parametrize("name", ["sc\udcffan", "a\nb", "a\x00"])
+def test_names_that_no_list_can_hold(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"has characters that pairs\.csv can't hold; rename it"):
+        make_set({name: BALL}, tmp_path / "set")
+
+
 @pytest.mark.parametrize("name", ["", "a/b", "..", ".a", " a", "a\\b"])
 def test_names_that_no_file_can_have(name: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="can't give its name to a file; rename it"):
