@@ -122,7 +122,7 @@ def program(chromium: ModuleType) -> str:
 
 @pytest.fixture(scope="session")
 def browser(chromium: ModuleType, program: str) -> Iterator[object]:
-    with chromium.Chromium(program) as started:
+    with chromium.Chromium(program, options=chromium.QUICK) as started:
         yield started
 
 
@@ -147,7 +147,7 @@ def browse(chromium: ModuleType, program: str, tab: Any) -> Iterator[Callable[..
             page = tab
             if options:  # those of a whole browser
                 page = stack.enter_context(stack.enter_context(chromium.Chromium(program, options=options)).tab())
-            page.begin(**knobs)
+            page.begin(**{"size": (800, 480), **knobs})
             used.append(page)
             page.open(address, ready=ready)
             return page
