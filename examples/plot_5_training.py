@@ -25,7 +25,7 @@ test_pairs = pairs.where(lambda part, whole: part.body == 4, name="a fifth hand"
 # %%
 # A small network, for small surfaces. The hands stand alike, so training turns them by no more than 30°.
 
-config = preset("small").with_changes(iterations=250)
+config = preset("small").with_changes(iterations=150)
 run = pw.train(train_pairs, config, watch={"a fifth hand": test_pairs})
 
 # %%

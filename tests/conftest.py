@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 import os
 import sys
 from collections.abc import Generator, Sequence
@@ -18,12 +20,16 @@ os.environ.setdefault("MPLBACKEND", "agg")  # no test may need a screen
 
 
 class _KernelsAsTheyAre(MetaPathFinder):
-    """Imports cpu/ and cuda/ modules unchanged: numba and triton compile functions and can't see through a wrapper."""
+    """Imports cpu/ and cuda/ modules unchanged: numba and triton compile functions and can't see through a wrapper.
+
+    The descent is left alone too: its steps are so small, and so many, that checking them takes longer than they do.
+    """
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname.startswith("partwhole.") and {"cpu", "cuda"} & set(fullname.split(".")):
+        kernel = fullname.startswith("partwhole.") and {"cpu", "cuda"} & set(fullname.split("."))
+        if kernel or fullname == "partwhole.embedding.descent":
             return PathFinder.find_spec(fullname, path, target)
         return None
 
@@ -33,6 +39,20 @@ class _KernelsAsTheyAre(MetaPathFinder):
 assert "partwhole" not in sys.modules, "partwhole was imported before its annotations could be checked"
 install_import_hook("partwhole", "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
 sys.meta_path.insert(0, _KernelsAsTheyAre())
+
+# Bodies take a second each to make and never change: every test of a process that asks for the same one shares it.
+bodies = importlib.import_module("partwhole.datasets.bodies.body")
+kept_body = functools.lru_cache(maxsize=100)(bodies.make_body)
+
+
+@functools.wraps(bodies.make_body)
+def make_body_once(plan: object = "biped", n_vertices: object = 5000, *, seed: object = 0) -> object:
+    return (kept_body if isinstance(seed, int) else kept_body.__wrapped__)(plan, n_vertices, seed=seed)
+
+
+for place in ("bodies.body", "bodies", "generated", ""):
+    module = importlib.import_module(f"partwhole.datasets.{place}".rstrip("."))
+    module.make_body = make_body_once  # type: ignore[attr-defined]
 
 # A first call may compile a kernel, so there's no deadline; the same examples come on every machine, so that a failure
 # in CI can be repeated.

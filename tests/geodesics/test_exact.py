@@ -274,8 +274,8 @@ def test_any_triangles_give_a_metric_between_straight_lines_and_edge_paths(soup)
     assert (finite <= (finite[:, :, None] + finite[None]).min(axis=1) * (1 + 1e-7) + 1e-7).all()
 
 
-def test_no_index_leaves_its_array(tmp_path):
-    """The same odd surfaces with bounds checks, which need a process of their own."""
+def test_no_index_leaves_its_array():
+    """The same odd surfaces by the interpreter, which checks bounds, in a process of its own."""
     code = (
         "import numpy as np, importlib.util as u\n"
         f"s = u.spec_from_file_location('t', {__file__!r}); t = u.module_from_spec(s); s.loader.exec_module(t)\n"
@@ -283,8 +283,7 @@ def test_no_index_leaves_its_array(tmp_path):
         "t.test_bow_tie_components_and_lone_vertices(); t.test_flat_triangles_do_not_disturb()\n"
         "t.test_coincident_vertices_do_not_disturb(); t.test_paths_bend_at_the_border()\n"
     )
-    environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
-    subprocess.run([sys.executable, "-c", code], check=True, env=environment, timeout=300)
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1"})
 
 
 # --- invariances, peers

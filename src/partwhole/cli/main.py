@@ -13,12 +13,13 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache as cache_result
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any
 
 import typer
-from typer.main import get_command
+import typer.main
 
 from partwhole._version import __version__
 from partwhole.cli.box import models
@@ -34,6 +35,9 @@ from partwhole.cli.train import train
 from partwhole.cli.view import view
 
 _INTERRUPTED = 130
+
+# reading all signatures takes a twentieth of a second
+get_command = cache_result(typer.main.get_command)
 
 app = typer.Typer(
     name="partwhole",

@@ -20,7 +20,7 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
             kernel = numba.njit(**options)(function)
         except RuntimeError:  # there is no folder: it is compiled in every process
             return numba.njit(**{**options, "cache": False})(function)
-        kept = kernel._cache
+        kept = getattr(kernel, "_cache", None)  # with NUMBA_DISABLE_JIT there is none
         for name in ("load_overload", "save_overload"):
             if hasattr(kept, name):
                 setattr(kept, name, _unless_refused(getattr(kept, name)))

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import inspect
-from functools import cache
 
 import numpy as np
 import pytest
@@ -14,13 +13,8 @@ from partwhole.mesh.sampling import edge_graph, farthest_points
 each_plan = pytest.mark.parametrize("plan", list(PLANS))
 
 
-@cache
-def made(plan, seed, n_vertices):
-    return make_body(plan, n_vertices, seed=seed)
-
-
 def body_of(plan, seed=0, n_vertices=1500):
-    return made(plan, seed, n_vertices)
+    return make_body(plan, n_vertices, seed=seed)
 
 
 def signed_volume(mesh):
@@ -28,7 +22,7 @@ def signed_volume(mesh):
     return np.einsum("mi,mi->", np.cross(a, b), c) / 6
 
 
-@pytest.mark.parametrize(("seed", "n_vertices"), [(0, 1500), (1, 700), (2, 3001)])
+@pytest.mark.parametrize(("seed", "n_vertices"), [(0, 1500), (1, 700), (2, 2001)])
 @each_plan
 def test_one_closed_manifold_of_genus_zero_with_the_vertices_asked_for(plan, seed, n_vertices):
     rest = body_of(plan, seed, n_vertices).rest
@@ -96,9 +90,9 @@ def test_strength_zero_is_the_rest_pose(plan):
 
 @each_plan
 def test_proportions_differ_and_the_seed_decides(plan):
-    again = make_body(plan, 700, seed=1)
+    again = inspect.unwrap(make_body)(plan, 700, seed=1)
     assert again.rest.content_hash == body_of(plan, 1, 700).rest.content_hash
-    assert again.rest.area != pytest.approx(make_body(plan, 700, seed=8).rest.area, rel=1e-3)
+    assert again.rest.area != pytest.approx(body_of(plan, 8, 700).rest.area, rel=1e-3)
 
 
 def test_front_and_back_differ():
