@@ -228,7 +228,7 @@ KILLED = """
     torch.set_num_threads(1)
     training._SAVE_SECONDS = -1.0
     options = {"cache": Cache(cache), "resume": resume == "yes", "workers": 1}
-    training.train(small.pairs(), small.config(iterations=100), folder=folder, progress=tell, **options)
+    training.train(small.pairs(), small.config(iterations=50), folder=folder, progress=tell, **options)
 """
 
 
@@ -239,7 +239,7 @@ def test_a_process_that_is_killed_goes_on(stock, small, cache, tmp_path) -> None
     folder, tests = tmp_path / "killed" / "run", Path(__file__).parent
     # eigenpairs of the stock are in the cache now, and the same for all processes
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    for resume, enough in (("no", 3), ("yes", 40)):
+    for resume, enough in (("no", 3), ("yes", 20)):
         command = [sys.executable, script, tests, folder, cache.folder, resume, str(enough)]
         process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True, env=environment)
         try:
@@ -251,10 +251,10 @@ def test_a_process_that_is_killed_goes_on(stock, small, cache, tmp_path) -> None
             process.send_signal(signal.SIGKILL)
             process.communicate()
         assert process.returncode == -signal.SIGKILL
-        assert enough - 1 <= read_tensors(folder / "state.safetensors")[1]["iteration"] < 60
+        assert enough - 1 <= read_tensors(folder / "state.safetensors")[1]["iteration"] < 40
         assert not (folder / "model.safetensors").exists()
-    train(stock, small.config(iterations=100), folder=folder, resume=True)
-    train(stock, small.config(iterations=100), folder=tmp_path / "whole" / "run")
+    train(stock, small.config(iterations=50), folder=folder, resume=True)
+    train(stock, small.config(iterations=50), folder=tmp_path / "whole" / "run")
     assert_same_run(folder, tmp_path / "whole" / "run")
 
 
