@@ -40,26 +40,28 @@ assert "partwhole" not in sys.modules, "partwhole was imported before its annota
 install_import_hook("partwhole", "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
 sys.meta_path.insert(0, _KernelsAsTheyAre())
 
-# Bodies take a second each to make and never change: every test of a process that asks for the same one shares it.
-bodies = importlib.import_module("partwhole.datasets.bodies.body")
-kept_body = functools.lru_cache(maxsize=100)(bodies.make_body)
-
-
-@functools.wraps(bodies.make_body)
-def make_body_once(plan: object = "biped", n_vertices: object = 5000, *, seed: object = 0) -> object:
-    return (kept_body if isinstance(seed, int) else kept_body.__wrapped__)(plan, n_vertices, seed=seed)
-
-
-for place in ("bodies.body", "bodies", "generated", ""):
-    module = importlib.import_module(f"partwhole.datasets.{place}".rstrip("."))
-    module.make_body = make_body_once  # type: ignore[attr-defined]
-
 # A first call may compile a kernel, so there's no deadline; the same examples come on every machine, so that a failure
 # in CI can be repeated.
 settings.register_profile(
     "partwhole", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("partwhole")
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Bodies take a second each to make and never change: all tests of a process that ask for the same one share it."""
+    if session.config.getoption("numprocesses", None) and not hasattr(session.config, "workerinput"):
+        return  # this process hands tests out, and runs none
+    make_body = importlib.import_module("partwhole.datasets.bodies.body").make_body
+    kept_body = functools.lru_cache(maxsize=100)(make_body)
+
+    @functools.wraps(make_body)
+    def make_body_once(plan: object = "biped", n_vertices: object = 5000, *, seed: object = 0) -> object:
+        return (kept_body if isinstance(seed, int) else make_body)(plan, n_vertices, seed=seed)
+
+    for place in ("bodies.body", "bodies", "generated", ""):
+        module = importlib.import_module(f"partwhole.datasets.{place}".rstrip("."))
+        module.make_body = make_body_once  # type: ignore[attr-defined]
 
 
 def pytest_configure(config: pytest.Config) -> None:
