@@ -4,7 +4,9 @@ import errno
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -546,3 +548,18 @@ def test_what_is_meant_by_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         found = Cache.meant(one_way)
         assert found is not None
         assert found.folder == folder
+
+
+def test_threads_that_fail_at_the_same_moment_say_it_once(tmp_path, monkeypatch):
+    together = threading.Barrier(3)
+
+    def fail(*_: object) -> None:
+        together.wait()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("partwhole.store.cache._write_entry", fail)
+    said: list[str] = []
+    cache = Cache(tmp_path, tell=said.append)
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(lambda k: cache.put({"k": k}, {"a": np.zeros(2)}), range(3)))
+    assert len(said) == 1

@@ -9,6 +9,7 @@ import re
 import struct
 import sys
 import tempfile
+import threading
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,6 +33,9 @@ _LIMIT = 20 * 10**9
 _LEFT = 0.9
 # of the limit, which one process writes at most before it looks what the others wrote
 _UNSEEN = 0.05
+
+# threads that can't write at the same moment say it once
+_TELLING = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -165,7 +169,10 @@ class Cache:
         try:
             write()
         except (OSError, ValueError) as error:  # ValueError: there is a folder where a file should be, or the reverse
-            self._is_off = True
+            with _TELLING:
+                told, self._is_off = self._is_off, True
+            if told:
+                return False
             reason = getattr(error, "strerror", None) or error
             self._tell(f"nothing is kept for other runs: the cache {self.folder} can't be written ({reason})")
             return False
