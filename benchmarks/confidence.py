@@ -18,16 +18,25 @@ import numpy as np
 import torch
 from scipy.optimize import minimize
 
-import partwhole.matching.confidence as library
+import partwhole.matching.confidence.rule as library
 from partwhole.datasets import Pairs, PFaust, Shrec16, with_fewer_vertices
-from partwhole.datasets.people import People
-from partwhole.datasets.retriangulated import people_pairs, retriangulated_body_pairs
+from partwhole.datasets.shapes.people import People
+from partwhole.datasets.synthetic.retriangulated import people_pairs, retriangulated_body_pairs
 from partwhole.evaluation import Calibration, calibration, calibration_plot
-from partwhole.matching.box import model_path
-from partwhole.matching.checkpoints import read_tensors, write_tensors
-from partwhole.matching.confidence import NAMES, RIGHT, Rule, Signs, confidence_of, expected_error, rule_for, stacked
-from partwhole.matching.judging import signs_and_errors
+from partwhole.matching.confidence.calibrate import signs_and_errors
+from partwhole.matching.confidence.rule import (
+    NAMES,
+    RIGHT,
+    Rule,
+    Signs,
+    confidence_of,
+    expected_error,
+    rule_for,
+    stacked,
+)
 from partwhole.matching.matcher import Matcher
+from partwhole.matching.network.built_in import model_path
+from partwhole.matching.network.weights import read_tensors, write_tensors
 from partwhole.store.cache import Cache
 from recording import heading, table
 

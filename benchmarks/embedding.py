@@ -29,7 +29,7 @@ from sklearn.neighbors import kneighbors_graph
 from partwhole.criterion.points import criterion_of_points
 from partwhole.datasets import swiss_roll
 from partwhole.embedding import WHCIE, EmbeddingWarning, classical_scaling, weighted_smacof
-from partwhole.embedding.given import surface_given
+from partwhole.embedding.estimators.inputs import surface_given
 from recording import heading, save, table
 
 STEPS, LARGEST_PINV = 300, 2000

@@ -19,10 +19,10 @@ import torch
 import partwhole as pw
 from partwhole.datasets import GroundTruth, Pair, Pairs, random_cuts
 from partwhole.matching import Matcher, Surface, TrainingConfig, distortion, prepared, refine
-from partwhole.matching.losses import loss_of
 from partwhole.matching.matcher import new_network
-from partwhole.matching.schedule import pair_number, random_seed
-from partwhole.matching.steps import adam, plain_steps, reproducibly
+from partwhole.matching.training.losses import loss_of
+from partwhole.matching.training.schedule import pair_number, random_seed
+from partwhole.matching.training.steps import adam, plain_steps, reproducibly
 from recording import heading, save, table
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -103,7 +103,7 @@ def iterations(pairs: Pairs, count: int) -> list[list[str]]:
     rows, curves = [], {}
     kinds = [("plain loop, float32", "float32", plain_steps)]
     if DEVICE == "cuda":
-        from partwhole.matching.cuda.captured import captured_steps
+        from partwhole.matching.training.cuda.captured import captured_steps
 
         kinds += [(f"recorded steps, {kind}", kind, captured_steps) for kind in ("float32", "tf32", "float16")]
     base = np.nan

@@ -11,8 +11,8 @@ We cut a band out of a torus. One piece is missing, but it has two loops.
 import numpy as np
 
 import partwhole as pw
-from partwhole.viewer.camera import Camera
-from partwhole.viewer.figures import Region, trust_figure
+from partwhole.viewer.figures.camera import Camera
+from partwhole.viewer.figures.trust_figures import Region, trust_figure
 
 whole = pw.datasets.torus(1.0, 0.35, n_vertices=1200)
 longitude = np.arctan2(whole.vertices[:, 1], whole.vertices[:, 0])

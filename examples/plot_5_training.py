@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import partwhole as pw
 from partwhole.matching import Examination, preset
 from partwhole.matching.matcher import Matcher, new_network
-from partwhole.viewer.render import render
+from partwhole.viewer.figures.render import render
 
 pairs = pw.datasets.body_pairs(5, 3, plans="hand", n_vertices=500, recipe="pfaust-m", wholes="others", seed=0)
 train_pairs = pairs.where(lambda part, whole: part.body < 4, name="four hands")

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 
 import partwhole as pw
 from partwhole.embedding import boundary_points
-from partwhole.embedding.agreement import aligned
-from partwhole.embedding.comparison import Sample, compare, judge, named
+from partwhole.embedding.methods.agreement import aligned
+from partwhole.embedding.methods.comparison import Sample, compare, judge, named
 
 roll = pw.datasets.swiss_roll(1500, variant="hole", seed=3)
 print(roll)

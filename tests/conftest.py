@@ -29,7 +29,7 @@ class _KernelsAsTheyAre(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         kernel = fullname.startswith("partwhole.") and {"cpu", "cuda"} & set(fullname.split("."))
-        if kernel or fullname == "partwhole.embedding.descent":
+        if kernel or fullname == "partwhole.embedding.solver.descent":
             return PathFinder.find_spec(fullname, path, target)
         return None
 
@@ -52,7 +52,7 @@ def pytest_collection(session: pytest.Session) -> None:
     """Bodies take a second each to make and never change: all tests of a process that ask for the same one share it."""
     if session.config.getoption("numprocesses", None) and not hasattr(session.config, "workerinput"):
         return  # this process hands tests out, and runs none
-    make_body = importlib.import_module("partwhole.datasets.bodies.body").make_body
+    make_body = importlib.import_module("partwhole.datasets.shapes.bodies.body").make_body
     kept_body = functools.lru_cache(maxsize=100)(make_body)
 
     @functools.wraps(make_body)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from partwhole._ties import first_largest, first_smallest, with_fixed_signs
-from partwhole.embedding.classical import classical_scaling
+from partwhole.embedding.solver.classical import classical_scaling
 from partwhole.mesh import Mesh, farthest_points
 
 ROUNDING = [(0.0, 0.0), (1e-13, 0.0), (0.0, 1e-13)]

@@ -226,7 +226,7 @@ sys.exit(main())
 """
 
 
-@pytest.mark.parametrize("module", ["signal", "partwhole.cli.main", "numpy", "partwhole.cli.view"])
+@pytest.mark.parametrize("module", ["signal", "partwhole.cli.main", "numpy", "partwhole.cli.commands.view"])
 def test_an_interruption_while_all_is_being_imported(module: str) -> None:
     words = [sys.executable, "-S", "-c", INTERRUPTED_AT.format(module=module)]
     paths = os.pathsep.join(entry for entry in sys.path if entry)
@@ -267,7 +267,7 @@ def test_an_interruption_that_is_ignored_or_heeded_by_others_stays_so(capfd: pyt
 def test_shells_complete_models_by_name_and_by_path(
     option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from partwhole.matching.box import model_names
+    from partwhole.matching.network.built_in import model_names
 
     (tmp_path / "runs/one").mkdir(parents=True)
     for file in ("runs/one/model.safetensors", "other.safetensors", "notes.txt"):

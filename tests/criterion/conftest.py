@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from partwhole.datasets.primitives import sphere
+from partwhole.datasets.shapes.primitives import sphere
 from partwhole.mesh import Mesh
 
 

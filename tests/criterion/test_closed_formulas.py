@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from partwhole.criterion import boundary_criterion, same_loop_criterion, wormhole_criterion
-from partwhole.datasets.primitives import annulus, sphere, sphere_cap
+from partwhole.datasets.shapes.primitives import annulus, sphere, sphere_cap
 from partwhole.mesh import Mesh
 
 INNER, OUTER = 1.0, 2.0

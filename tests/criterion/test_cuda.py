@@ -7,7 +7,7 @@ import pytest
 
 from partwhole.criterion import boundary_criterion, same_loop_criterion, wormhole_criterion
 from partwhole.criterion.min_plus import min_plus
-from partwhole.datasets.primitives import sphere
+from partwhole.datasets.shapes.primitives import sphere
 from partwhole.geodesics import geodesic_distances
 
 pytestmark = pytest.mark.gpu

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from partwhole.criterion.loops import check_piece_of_sphere, twice_genus
-from partwhole.datasets.primitives import annulus, cylinder, plane, sphere, torus
+from partwhole.datasets.shapes.primitives import annulus, cylinder, plane, sphere, torus
 from partwhole.mesh import Mesh
 from partwhole.mesh.separation import separate
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from partwhole.criterion import boundary_criterion, consistency, same_loop_criterion, wormhole_criterion
-from partwhole.datasets.pfaust import PFaust
+from partwhole.datasets.published.pfaust import PFaust
 from partwhole.geodesics import geodesic_distances
 from partwhole.mesh import read_mesh, refine_border
 

@@ -7,7 +7,7 @@ import pytest
 
 from partwhole.criterion import consistency, summarise, wormhole_criterion
 from partwhole.criterion.study import KINDS
-from partwhole.datasets.primitives import plane
+from partwhole.datasets.shapes.primitives import plane
 from partwhole.mesh import Mesh
 
 

@@ -13,7 +13,7 @@ from partwhole.criterion import boundary_criterion, same_loop_criterion, wormhol
 from partwhole.criterion.reference import brute_force_threshold
 from partwhole.criterion.result import Criterion
 from partwhole.criterion.wormhole_graph import wormhole_graph_distances
-from partwhole.datasets.primitives import plane, torus
+from partwhole.datasets.shapes.primitives import plane, torus
 from partwhole.geodesics import uniform_metric
 from partwhole.geodesics.metrics import Metric
 from partwhole.mesh import Mesh

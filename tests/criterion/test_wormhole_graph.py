@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from partwhole.criterion.wormhole_graph import shortest_paths, wormhole_graph_distances
-from partwhole.datasets.primitives import plane, sphere
+from partwhole.datasets.shapes.primitives import plane, sphere
 from partwhole.mesh import Mesh
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partwhole.datasets.primitives import slivers, sphere
+from partwhole.datasets.shapes.primitives import slivers, sphere
 from partwhole.geodesics import geodesic_distances
 from partwhole.mesh import Mesh
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from partwhole.datasets.primitives import annulus, plane, slivers, sphere, torus
+from partwhole.datasets.shapes.primitives import annulus, plane, slivers, sphere, torus
 from partwhole.geodesics import geodesic_distances, uniform_metric
 from partwhole.geodesics.distances import Method, distances_from_each, symmetrise
 from partwhole.mesh import Mesh

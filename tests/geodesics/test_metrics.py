@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partwhole.datasets.primitives import plane, sphere, torus
+from partwhole.datasets.shapes.primitives import plane, sphere, torus
 from partwhole.geodesics import (
     Metric,
     geodesic_distances,

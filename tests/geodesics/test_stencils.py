@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partwhole.datasets.primitives import plane, slivers, sphere
+from partwhole.datasets.shapes.primitives import plane, slivers, sphere
 from partwhole.geodesics.bundles import bundles_of
 from partwhole.geodesics.cpu.unfolding import delaunay_flips, update_triangles
 from partwhole.geodesics.stencils import face_neighbours, front_stencil, graph_stencil

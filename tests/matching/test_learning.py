@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from partwhole.datasets.generated import body_pairs
+from partwhole.datasets.synthetic.generated import body_pairs
 from partwhole.matching import Examination, Matcher, TrainingConfig, prepared, preset, train
 from partwhole.matching.matcher import new_network
 

@@ -11,11 +11,11 @@ from safetensors.torch import save_file
 
 from partwhole.datasets import Pairs, sphere
 from partwhole.matching import Ensemble, Match, Matcher, TrainingConfig, hard_map, spectral_map
-from partwhole.matching.axes import rotation_upwards
-from partwhole.matching.checkpoints import FORMAT, write_tensors
-from partwhole.matching.confidence import fitted_rule
-from partwhole.matching.headings import turned_by
+from partwhole.matching.confidence.rule import fitted_rule
 from partwhole.matching.matcher import new_network
+from partwhole.matching.network.weights import FORMAT, write_tensors
+from partwhole.matching.search.orientation import rotation_upwards
+from partwhole.matching.search.score import turned_by
 from partwhole.mesh import Mesh
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from partwhole.criterion import wormhole_criterion
-from partwhole.datasets.primitives import annulus, plane, sphere
+from partwhole.datasets.shapes.primitives import annulus, plane, sphere
 from partwhole.geodesics import geodesic_distances
 from partwhole.mesh import Mesh, refine_border
 

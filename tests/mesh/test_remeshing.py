@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from partwhole.datasets.primitives import annulus, plane, slivers, sphere
+from partwhole.datasets.shapes.primitives import annulus, plane, slivers, sphere
 from partwhole.mesh import Mesh
 from partwhole.mesh.remeshing import remesh
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csgraph
 
-from partwhole.datasets.primitives import annulus, plane, sphere, torus
+from partwhole.datasets.shapes.primitives import annulus, plane, sphere, torus
 from partwhole.mesh import Mesh
 from partwhole.mesh.sampling import edge_graph, farthest_points
 

@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 
 from partwhole.datasets import cut_balls, sphere
-from partwhole.datasets.cutting import Cut
+from partwhole.datasets.cutting.cuts import Cut
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import write_mesh
-from partwhole.viewer.scene import Scene
-from partwhole.viewer.server import PageServer
-from partwhole.viewer.session import Session
+from partwhole.viewer.page.scene import Scene
+from partwhole.viewer.page.server import PageServer
+from partwhole.viewer.page.session import Session
 
 collect_ignore = ["chromium.py"]
 

@@ -18,17 +18,17 @@ import pytest
 
 from partwhole.criterion import boundary_criterion
 from partwhole.datasets import GroundTruth
-from partwhole.datasets.cutting import Cut
+from partwhole.datasets.cutting.cuts import Cut
 from partwhole.geodesics import geodesic_distances
 from partwhole.mesh import Mesh, read_mesh
 from partwhole.mesh.io import write_mesh
-from partwhole.viewer import session as session_module
-from partwhole.viewer.export import export_report
-from partwhole.viewer.scene import Scene
-from partwhole.viewer.server import PageServer
-from partwhole.viewer.session import Session
-from partwhole.viewer.trust_explorer import TrustExplorer
-from partwhole.viewer.viewpoint import outward_normals
+from partwhole.viewer.figures.viewpoint import outward_normals
+from partwhole.viewer.page import session as session_module
+from partwhole.viewer.page.export import export_report
+from partwhole.viewer.page.scene import Scene
+from partwhole.viewer.page.server import PageServer
+from partwhole.viewer.page.session import Session
+from partwhole.viewer.page.trust_explorer import TrustExplorer
 
 Serve = Callable[..., PageServer]
 Browse = Callable[..., Any]
@@ -480,7 +480,7 @@ def test_what_is_wrong_with_a_file_is_said(
 def test_without_a_model_it_says_what_can_be_done(
     two_files: tuple[Path, Path], serve: Serve, browse: Browse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "partwhole.matching.scans", None)
+    monkeypatch.setitem(sys.modules, "partwhole.matching.pipeline", None)
     page = browse(serve(Session(None)).address)
     page.drop(*two_files)
     page.wait("document.getElementById('status').innerText.includes('no map was found')")

@@ -6,8 +6,8 @@ import urllib.request
 
 import pytest
 
-from partwhole.viewer.packing import unpack
-from partwhole.viewer.scene import Scene
+from partwhole.viewer.page.packing import unpack
+from partwhole.viewer.page.scene import Scene
 from partwhole.viewer.show import show
 
 

@@ -22,17 +22,17 @@ import typer
 import typer.main
 
 from partwhole._version import __version__
-from partwhole.cli.box import models
-from partwhole.cli.cache import cache
-from partwhole.cli.dataset import dataset
-from partwhole.cli.demo import demo
-from partwhole.cli.embed import embed
-from partwhole.cli.evaluate import evaluate
-from partwhole.cli.mask import mask
-from partwhole.cli.match import match
-from partwhole.cli.reproduce import reproduce
-from partwhole.cli.train import train
-from partwhole.cli.view import view
+from partwhole.cli.commands.cache import cache
+from partwhole.cli.commands.dataset import dataset
+from partwhole.cli.commands.demo import demo
+from partwhole.cli.commands.embed import embed
+from partwhole.cli.commands.evaluate import evaluate
+from partwhole.cli.commands.mask import mask
+from partwhole.cli.commands.match import match
+from partwhole.cli.commands.models import models
+from partwhole.cli.commands.train import train
+from partwhole.cli.commands.view import view
+from partwhole.experiments.reproduce import reproduce
 
 _INTERRUPTED = 130
 

@@ -1,20 +1,20 @@
 """Surfaces to work with: shapes made here, parts cut from any surface with exact ground truth, and published data sets."""
 
-from partwhole.datasets.bodies import Body, make_body
-from partwhole.datasets.coarser import with_fewer_vertices
-from partwhole.datasets.cutting import Cut, cut_balls, cut_plane, random_cuts
-from partwhole.datasets.folder import FolderPairs
-from partwhole.datasets.generated import BodyPoses, PartKey, WholeKey, body_pairs
+from partwhole.datasets.cutting.coarser import with_fewer_vertices
+from partwhole.datasets.cutting.cuts import Cut, cut_balls, cut_plane, random_cuts
+from partwhole.datasets.cutting.turning import with_parts_turned
 from partwhole.datasets.ground_truth import GroundTruth
-from partwhole.datasets.making import MadeSet, make_set
 from partwhole.datasets.pairs import Pair, Pairs
-from partwhole.datasets.people import People
-from partwhole.datasets.pfaust import PFaust
-from partwhole.datasets.primitives import annulus, cylinder, plane, slivers, sphere, sphere_cap, torus
-from partwhole.datasets.retriangulated import people_pairs, retriangulated_body_pairs
-from partwhole.datasets.shrec16 import Shrec16
-from partwhole.datasets.swiss_roll import SwissRoll, swiss_roll
-from partwhole.datasets.turning import with_parts_turned
+from partwhole.datasets.published.pfaust import PFaust
+from partwhole.datasets.published.shrec16 import Shrec16
+from partwhole.datasets.shapes.bodies import Body, make_body
+from partwhole.datasets.shapes.people import People
+from partwhole.datasets.shapes.primitives import annulus, cylinder, plane, slivers, sphere, sphere_cap, torus
+from partwhole.datasets.shapes.swiss_roll import SwissRoll, swiss_roll
+from partwhole.datasets.synthetic.folder import FolderPairs
+from partwhole.datasets.synthetic.generated import BodyPoses, PartKey, WholeKey, body_pairs
+from partwhole.datasets.synthetic.making import MadeSet, make_set
+from partwhole.datasets.synthetic.retriangulated import people_pairs, retriangulated_body_pairs
 
 __all__ = [
     "Body",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, overload
 
-from partwhole.datasets.cutting import Cut
+from partwhole.datasets.cutting.cuts import Cut
 from partwhole.datasets.ground_truth import GroundTruth
 from partwhole.mesh import Mesh
 from partwhole.mesh.surface import check_mesh

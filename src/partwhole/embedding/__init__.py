@@ -9,13 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from partwhole.embedding.boundary import BoundaryDetection, boundary_figure, boundary_points
-    from partwhole.embedding.classical import classical_scaling
-    from partwhole.embedding.estimators import TCIE, WHCIE
-    from partwhole.embedding.mds import WeightedMDS
-    from partwhole.embedding.point_clouds import graph_distances, neighbour_graph, neighbour_spacing
-    from partwhole.embedding.result import EmbeddingWarning, Scaling
-    from partwhole.embedding.smacof import weighted_smacof
+    from partwhole.embedding.estimators.mds import WeightedMDS
+    from partwhole.embedding.estimators.whcie import TCIE, WHCIE
+    from partwhole.embedding.graph.boundary import BoundaryDetection, boundary_figure, boundary_points
+    from partwhole.embedding.graph.point_clouds import graph_distances, neighbour_graph, neighbour_spacing
+    from partwhole.embedding.solver.classical import classical_scaling
+    from partwhole.embedding.solver.result import EmbeddingWarning, Scaling
+    from partwhole.embedding.solver.smacof import weighted_smacof
 
 __all__ = [
     "TCIE",
@@ -34,13 +34,13 @@ __all__ = [
 ]
 
 _HOMES = {
-    "boundary": ("BoundaryDetection", "boundary_figure", "boundary_points"),
-    "classical": ("classical_scaling",),
-    "estimators": ("TCIE", "WHCIE"),
-    "mds": ("WeightedMDS",),
-    "point_clouds": ("graph_distances", "neighbour_graph", "neighbour_spacing"),
-    "result": ("EmbeddingWarning", "Scaling"),
-    "smacof": ("weighted_smacof",),
+    "graph.boundary": ("BoundaryDetection", "boundary_figure", "boundary_points"),
+    "solver.classical": ("classical_scaling",),
+    "estimators.whcie": ("TCIE", "WHCIE"),
+    "estimators.mds": ("WeightedMDS",),
+    "graph.point_clouds": ("graph_distances", "neighbour_graph", "neighbour_spacing"),
+    "solver.result": ("EmbeddingWarning", "Scaling"),
+    "solver.smacof": ("weighted_smacof",),
 }
 
 

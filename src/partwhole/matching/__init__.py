@@ -8,24 +8,24 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from partwhole.matching.config import PRESETS, TrainingConfig, preset
+from partwhole.matching.training.config import PRESETS, TrainingConfig, preset
 from partwhole.store.extras import how_to_install
 
 if TYPE_CHECKING:
-    from partwhole.matching.augmentation import augmented
-    from partwhole.matching.box import card_of, model_names
     from partwhole.matching.ensemble import Ensemble
-    from partwhole.matching.examination import Examination, evaluate
-    from partwhole.matching.losses import CorrespondenceLoss, Loss, OrthogonalityLoss, WormholeLoss, distortion
-    from partwhole.matching.matched import MatchedScan
+    from partwhole.matching.evaluation import Examination, evaluate
     from partwhole.matching.matcher import Match, Matcher
-    from partwhole.matching.network import DiffusionNet, Operators
-    from partwhole.matching.preparation import Stock, prepared
-    from partwhole.matching.refinement import Refined, refine
-    from partwhole.matching.scans import match
-    from partwhole.matching.soft_maps import hard_map, soft_map, spectral_map
-    from partwhole.matching.surfaces import Surface, pair_weights, surface_of
-    from partwhole.matching.training import TrainingRun, train
+    from partwhole.matching.network.built_in import card_of, model_names
+    from partwhole.matching.network.diffusion_net import DiffusionNet, Operators
+    from partwhole.matching.network.surface import Surface, pair_weights, surface_of
+    from partwhole.matching.pipeline import match
+    from partwhole.matching.readout.soft_map import hard_map, soft_map, spectral_map
+    from partwhole.matching.result import MatchedScan
+    from partwhole.matching.training.augmentation import augmented
+    from partwhole.matching.training.losses import CorrespondenceLoss, Loss, OrthogonalityLoss, WormholeLoss, distortion
+    from partwhole.matching.training.prepared_pairs import Stock, prepared
+    from partwhole.matching.training.refine import Refined, refine
+    from partwhole.matching.training.train import TrainingRun, train
 
 __all__ = [
     "PRESETS",
@@ -63,20 +63,20 @@ __all__ = [
 ]
 
 _HOMES = {
-    "augmentation": ("augmented",),
-    "box": ("card_of", "model_names"),
+    "training.augmentation": ("augmented",),
+    "network.built_in": ("card_of", "model_names"),
     "ensemble": ("Ensemble",),
-    "examination": ("Examination", "evaluate"),
-    "losses": ("CorrespondenceLoss", "Loss", "OrthogonalityLoss", "WormholeLoss", "distortion"),
-    "matched": ("MatchedScan",),
+    "evaluation": ("Examination", "evaluate"),
+    "training.losses": ("CorrespondenceLoss", "Loss", "OrthogonalityLoss", "WormholeLoss", "distortion"),
+    "result": ("MatchedScan",),
     "matcher": ("Match", "Matcher"),
-    "network": ("DiffusionNet", "Operators"),
-    "preparation": ("Stock", "prepared"),
-    "refinement": ("Refined", "refine"),
-    "scans": ("match",),
-    "soft_maps": ("hard_map", "soft_map", "spectral_map"),
-    "surfaces": ("Surface", "pair_weights", "surface_of"),
-    "training": ("TrainingRun", "train"),
+    "network.diffusion_net": ("DiffusionNet", "Operators"),
+    "training.prepared_pairs": ("Stock", "prepared"),
+    "training.refine": ("Refined", "refine"),
+    "pipeline": ("match",),
+    "readout.soft_map": ("hard_map", "soft_map", "spectral_map"),
+    "network.surface": ("Surface", "pair_weights", "surface_of"),
+    "training.train": ("TrainingRun", "train"),
 }
 
 

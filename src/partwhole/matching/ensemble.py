@@ -11,9 +11,9 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from partwhole.matching.config import Axis
 from partwhole.matching.matcher import Matcher
-from partwhole.matching.surfaces import Surface
+from partwhole.matching.network.surface import Surface
+from partwhole.matching.training.config import Axis
 
 Combine = Literal["average", "choose"]
 
@@ -28,7 +28,7 @@ class Ensemble(Matcher):
     matchers : at least one, on the same device
     combine : "average", similarities are averaged over the networks, at each heading; "choose", each network gives its own
         map at each heading. Of these maps the one that distorts and bends least is taken, see
-        `partwhole.matching.headings`
+        `partwhole.matching.search.score`
     """
 
     def __init__(self, matchers: Sequence[Matcher], *, combine: Combine = "average") -> None:

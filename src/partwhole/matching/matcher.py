@@ -16,18 +16,18 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from partwhole.datasets.pairs import Pair
-from partwhole.matching.axes import rotation_upwards
-from partwhole.matching.box import model_path
-from partwhole.matching.checkpoints import read_tensors, write_tensors
-from partwhole.matching.confidence import rule_for
-from partwhole.matching.config import Axis, TrainingConfig
-from partwhole.matching.headings import View, laid_onto, orientations, score, similarity, turned_by
-from partwhole.matching.lateration import laterated
-from partwhole.matching.network import DiffusionNet
-from partwhole.matching.preparation import prepared
-from partwhole.matching.soft_maps import BY_DISTANCES, ReadOut, hard_map, spectral_map
-from partwhole.matching.surfaces import CHANNELS, Surface, surface_of
-from partwhole.matching.zooming import less_distorted
+from partwhole.matching.confidence.rule import rule_for
+from partwhole.matching.network.built_in import model_path
+from partwhole.matching.network.diffusion_net import DiffusionNet
+from partwhole.matching.network.surface import CHANNELS, Surface, surface_of
+from partwhole.matching.network.weights import read_tensors, write_tensors
+from partwhole.matching.readout.lateration import laterated
+from partwhole.matching.readout.soft_map import BY_DISTANCES, ReadOut, hard_map, spectral_map
+from partwhole.matching.readout.zoomout import less_distorted
+from partwhole.matching.search.orientation import rotation_upwards
+from partwhole.matching.search.score import View, laid_onto, orientations, score, similarity, turned_by
+from partwhole.matching.training.config import Axis, TrainingConfig
+from partwhole.matching.training.prepared_pairs import prepared
 from partwhole.mesh import Mesh
 from partwhole.store.accelerator import check_device
 from partwhole.store.cache import CacheGiven
@@ -261,7 +261,7 @@ class Matcher:
         ----------
         part, whole : meshes
         read_out : see `vertex_map`
-        refine : steps of refinement, see `partwhole.matching.refinement`; 0: none. These weights stay as they are
+        refine : steps of refinement, see `partwhole.matching.training.refine`; 0: none. These weights stay as they are
         cache : where eigenpairs are kept
         """
         pair = Pair.of(part, whole)
@@ -270,7 +270,7 @@ class Matcher:
         start = time.perf_counter()
         losses: tuple[float, ...] = ()
         if refine:
-            from partwhole.matching import refinement
+            from partwhole.matching.training import refine as refinement
 
             refined = refinement.refine(self, stock.parts[0], stock.wholes[0], steps=refine, read_out=read_out)
             found, losses = refined.vertex_map, refined.losses

@@ -44,7 +44,7 @@ def decimate(mesh: Mesh, n_vertices: int, *, keep_border: bool = True) -> Decima
 
     Examples
     --------
-    >>> from partwhole.datasets.primitives import torus
+    >>> from partwhole.datasets.shapes.primitives import torus
     >>> fine = torus(n_vertices=2000)
     >>> coarse = decimate(fine, 500)
     >>> coarse.mesh, bool(np.all(coarse.mesh.vertices == fine.vertices[coarse.to_fine]))

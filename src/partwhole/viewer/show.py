@@ -12,9 +12,9 @@ from jaxtyping import Int
 from partwhole.geodesics.distances import Method
 from partwhole.mesh import Mesh
 from partwhole.mesh.surface import check_mesh
-from partwhole.viewer.scene import Scene
-from partwhole.viewer.server import PageServer
-from partwhole.viewer.session import Session
+from partwhole.viewer.page.scene import Scene
+from partwhole.viewer.page.server import PageServer
+from partwhole.viewer.page.session import Session
 
 
 def show(

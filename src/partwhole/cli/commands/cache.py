@@ -1,0 +1,80 @@
+"""`partwhole cache`: what is kept for other runs, and how to be rid of it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+
+from partwhole.cli.shared.console import Voice
+from partwhole.cli.shared.options import JsonOption, QuietOption
+from partwhole.mesh.formats.common import counted
+from partwhole.store.cache import Cache, Entry
+from partwhole.store.sizes import bytes_of, size_in_words
+
+
+def cache(
+    trim: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="Remove what was used longest ago until no more is left than this: 5 GB."),
+    ] = None,
+    clear: Annotated[bool, typer.Option("--clear", help="Remove all entries, and no other file.")] = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """What is kept for other runs: eigenfunctions, features of wholes, answers of match.
+
+    It lies in PARTWHOLE_CACHE, or ~/.cache/partwhole. Once there is more than PARTWHOLE_CACHE_LIMIT, 20 GB if it is not
+    set, what was used longest ago makes room. Nothing is lost but time: what is missing is computed again.
+    """
+    voice = Voice(as_json=as_json, quiet=quiet)
+    if clear and trim is not None:
+        raise ValueError("--clear removes everything, --trim a part of it; give one")
+    most = 0 if clear else None if trim is None else _size(trim)
+    kept = Cache.default()
+    removed = kept.clear() if clear else [] if most is None else kept.trim(most)
+    entries = kept.entries()
+    size = _total(entries)
+    if most is not None and size > most:
+        voice.note(f"{size_in_words(size)} are left: not ours to remove, or written by another process meanwhile")
+    summary = {
+        "folder": kept.folder,
+        "entries": len(entries),
+        "bytes": size,
+        "limit": kept.limit,
+        "oldest_used": _when(entries[0]) if entries else None,
+        "removed_entries": len(removed),
+        "removed_bytes": _total(removed),
+        "notes": voice.notes,
+    }
+    if most is not None:
+        voice.say(f"removed {_counted(len(removed))}, {size_in_words(_total(removed))}")
+    _tell(voice, summary)
+    voice.finish(summary)
+
+
+def _size(text: str) -> int:
+    try:
+        return bytes_of(text)
+    except ValueError as error:
+        raise ValueError(f"--trim: {error}") from None
+
+
+def _when(entry: Entry) -> str:
+    return datetime.fromtimestamp(entry.used).astimezone().isoformat(" ", "seconds")
+
+
+def _total(entries: list[Entry]) -> int:
+    return sum(entry.size for entry in entries)
+
+
+def _counted(number: int) -> str:
+    return counted(number, "entry", "entries")
+
+
+def _tell(voice: Voice, summary: dict[str, Any]) -> None:
+    limit = "no limit" if summary["limit"] is None else f"at most {size_in_words(summary['limit'])} are kept"
+    voice.say(f"{summary['folder']}: {_counted(summary['entries'])}, {size_in_words(summary['bytes'])}; {limit}")
+    if summary["oldest_used"] is not None:
+        voice.say(f"the oldest was last used on {summary['oldest_used'][:16]}")

@@ -1,0 +1,152 @@
+"""`partwhole dataset make`: a set of pairs with exact ground truth, from a folder of meshes or from generated bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from partwhole.cli.shared.console import Voice
+from partwhole.cli.shared.options import JsonOption, OutputOption, QuietOption, SeedOption
+from partwhole.cli.shared.overwriting import check_folder
+from partwhole.datasets.synthetic.folder import mesh_files
+
+WRITES = ("wholes/*", "parts/*", "maps/*", "pairs.csv", "set.json", "README.md")
+_NOTES_SAID = 10
+
+dataset = typer.Typer(
+    rich_markup_mode="markdown",
+    help="Make sets of parts and wholes with known ground truth.",
+    epilog="Example: partwhole dataset make --from scans --recipe pfaust-h --parts 3",
+)
+
+
+@dataset.callback()
+def _sets() -> None:
+    """Make sets of parts and wholes with known ground truth."""
+
+
+@dataset.command(
+    epilog="Example: partwhole dataset make --from scans --recipe pfaust-h --parts 3 --output scans-h · "
+    "partwhole dataset make --bodies 4 --plan hand --recipe cuts"
+)
+def make(
+    source: Annotated[
+        Path | None, typer.Option("--from", metavar="DIR", help="Folder with OFF, OBJ, PLY, STL or GLB files.")
+    ] = None,
+    bodies: Annotated[
+        int | None, typer.Option(min=1, help="So many generated bodies instead, in several poses.")
+    ] = None,
+    recipe: Annotated[
+        Literal["pfaust-m", "pfaust-h", "cuts", "holes"],
+        typer.Option(help="4 large or 13 small geodesic balls removed, a plane's side, or many small holes."),
+    ] = "pfaust-m",
+    parts: Annotated[int, typer.Option(min=1, help="Parts to cut from each mesh.")] = 1,
+    pairs: Annotated[
+        Literal["own", "others", "all"] | None,
+        typer.Option(
+            help="What a part is matched to: its own mesh, the others with the same faces (poses of one body), or all; "
+            "own for a folder and others for bodies, unless given."
+        ),
+    ] = None,
+    plan: Annotated[
+        list[str] | None,
+        typer.Option(help="Kind of the bodies: biped (unless given), quadruped or hand; repeated, they take turns."),
+    ] = None,
+    poses: Annotated[
+        int | None, typer.Option(min=1, help="Of each body, besides the rest pose; 3 unless given.")
+    ] = None,
+    vertices: Annotated[int | None, typer.Option(min=500, help="Of each body; 1000 unless given.")] = None,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Mend defects of the meshes first, and say what was done.")
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Stop at a file that can't be used; else leave it out.")
+    ] = False,
+    output: OutputOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    seed: SeedOption = 0,
+) -> None:
+    """Cut parts from meshes, and write both with the exact ground truth.
+
+    Writes wholes/, parts/, maps/ and pairs.csv, which FolderPairs reads, set.json and README.md, by default into a folder
+    named after the meshes and the recipe. A run that was interrupted goes on when it is started again; nothing that is
+    there is overwritten. Files that can't be used are left out and named.
+    """
+    voice = Voice(as_json=as_json, quiet=quiet)
+    for_bodies = {"--plan": plan, "--poses": poses, "--vertices": vertices}
+    meshes: Path | Mapping
+    if (source is None) == (bodies is None):
+        raise ValueError("give either --from, a folder with meshes, or --bodies, a number of bodies to generate")
+    if bodies is None:
+        assert source is not None
+        misplaced = [option for option, value in for_bodies.items() if value]
+        if misplaced:
+            raise ValueError(f"{misplaced[0]} is for --bodies, not for --from")
+        meshes, name = source, source.resolve().name
+    else:
+        if repair:
+            raise ValueError("--repair is for --from; generated bodies have no defects")
+        meshes, name = _bodies(bodies, plan, poses, vertices, seed), "-".join(dict.fromkeys(plan or ["biped"]))
+    matched = pairs or ("own" if bodies is None else "others")
+    folder = Path(f"{name}-{recipe}") if output is None else output
+    check_folder(folder, WRITES, mesh_files(source) if source is not None and source.is_dir() else ())
+    knobs: dict[str, Any] = {"recipe": recipe, "parts": parts, "pairs": matched, "seed": seed}
+    summary = _made(voice, meshes, folder, {**knobs, "repair": repair, "strict": strict})
+    voice.finish({"source": None if source is None else str(source), "bodies": bodies, **knobs, **summary})
+
+
+def _bodies(count: int, plan: list[str] | None, poses: int | None, vertices: int | None, seed: int) -> Mapping:
+    from partwhole.datasets import BodyPoses
+
+    plans: list[Any] = plan or ["biped"]
+    for name in plans:
+        if name not in ("biped", "quadruped", "hand"):
+            raise ValueError(f"--plan must be biped, quadruped or hand, got {name}")
+    return BodyPoses(count, poses or 3, plans=plans, n_vertices=vertices or 1000, seed=seed)
+
+
+def _made(voice: Voice, meshes: Path | Mapping, folder: Path, knobs: dict[str, Any]) -> dict[str, Any]:
+    """Make the set, say what it is, and give what a machine wants to know of it."""
+    from partwhole.datasets import make_set
+
+    try:
+        with voice.progress("meshes and parts") as progress:
+            made = make_set(meshes, folder, **knobs, progress=progress)
+    except ValueError as error:  # the remedies, in the words of the command line
+        raise ValueError(_in_options(str(error))) from None
+    notes = [f"left out {name}: {_in_options(reason)}" for name, reason in made.skipped.items()]
+    notes += [f"{name}: {note}" for name, note in made.notes.items()]
+    for note in notes[:_NOTES_SAID]:
+        voice.note(note)
+    if len(notes) > _NOTES_SAID:
+        voice.note(f"and {len(notes) - _NOTES_SAID} more such notes, in {made.folder / 'set.json'}")
+    if made.n_kept:
+        voice.note(f"{made.n_kept} of {made.n_parts} parts were there before and are kept")
+    if knobs["pairs"] == "all" and made.n_pairs == made.n_parts:
+        voice.note("no two meshes share their faces, so each part is matched to its own mesh only")
+    shares = list(made.area_shares.values())
+    mean, least, most = sum(shares) / len(shares), min(shares), max(shares)
+    voice.say(f"{made.n_parts} parts of {made.n_wholes} wholes, {made.n_pairs} pairs, with exact ground truth")
+    voice.say(f"parts keep {mean:.0%} of the area ({least:.0%} to {most:.0%})")
+    if made.skipped:
+        voice.say(f"left out: {len(made.skipped)}")
+    voice.say(f"wrote {made.folder}")
+    return {
+        "n_parts": made.n_parts,
+        "n_kept": made.n_kept,
+        "n_wholes": made.n_wholes,
+        "n_pairs": made.n_pairs,
+        "area_share": {"mean": mean, "least": least, "most": most},
+        "skipped": {name: _in_options(reason) for name, reason in made.skipped.items()},
+        "notes": voice.notes,
+        "files": {"folder": made.folder, "pairs": made.folder / "pairs.csv", "summary": made.folder / "set.json"},
+    }
+
+
+def _in_options(text: str) -> str:
+    """A message about arguments of Python in the words of the command line."""
+    return text.replace("repair=True", "--repair").replace("pairs='others'", "--pairs others")

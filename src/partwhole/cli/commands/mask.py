@@ -1,0 +1,295 @@
+"""`partwhole mask`: thresholds, masks and a picture for a mesh with holes."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import typer
+from jaxtyping import Float, Int
+
+from partwhole.cli.shared.console import Voice, output_folder, to_json, write_arrays, write_text
+from partwhole.cli.shared.criteria import NAMES, Trust, all_criteria, draw_trust, share, telling_vertex, what_holds
+from partwhole.cli.shared.memory import free_memory
+from partwhole.cli.shared.options import (
+    JsonOption,
+    Method,
+    MethodOption,
+    OutputOption,
+    QuietOption,
+    SeedOption,
+    SoundOption,
+)
+from partwhole.cli.shared.overwriting import check_folder
+from partwhole.geodesics.metrics import Metric, uniform_metric
+from partwhole.mesh import Mesh
+from partwhole.mesh.formats.common import counted
+
+WRITES = ("masks.npz", "trust.png", "soft.png", "summary.json")
+_MOST_ROWS = 2000
+_LARGEST = 4 << 30  # bytes: a file above this helps nobody who did not ask for it
+
+
+def mask(
+    mesh: Annotated[Path, typer.Argument(metavar="MESH", help="The part: an OFF, OBJ, PLY, STL or GLB file.")],
+    vertex: Annotated[str, typer.Option(help="The vertex to draw: its number, or auto.")] = "auto",
+    method: MethodOption = "fast_marching",
+    sound: SoundOption = False,
+    whole: Annotated[
+        Path | None,
+        typer.Option("--whole", metavar="FILE", help="The whole: checked to be a sphere, which C_L asks for."),
+    ] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(min=1, help="Only so many vertices, spread evenly, against all; automatic if all do not fit."),
+    ] = None,
+    dtype: Annotated[Literal["float32", "float64"], typer.Option(help="Precision of the matrices.")] = "float32",
+    device: Annotated[Literal["cpu", "cuda"], typer.Option(help="Where to compute.")] = "cpu",
+    metric_bound: Annotated[
+        float, typer.Option(help="c between 0 and 1: how much shorter than a straight line a way outside may be.")
+    ] = 1.0,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Mend defects of the mesh first, and say what was done.")
+    ] = False,
+    figure: Annotated[bool, typer.Option("--figure/--no-figure", help="Draw the guaranteed regions.")] = True,
+    soft: Annotated[bool, typer.Option("--soft", help="Draw the soft masks too.")] = False,
+    up: Annotated[
+        Literal["x", "y", "z"] | None,
+        typer.Option(help="The axis that points up in the picture; guessed if not given."),
+    ] = None,
+    output: OutputOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    seed: SeedOption = 0,
+) -> None:
+    """Which distances on a mesh with holes can be trusted.
+
+    Writes masks.npz (distances, thresholds, masks), trust.png (the region guaranteed with one vertex, by each
+    criterion) and summary.json, by default into a folder named after the mesh.
+    """
+    voice = Voice(as_json=as_json, quiet=quiet)
+    if not 0 <= metric_bound <= 1:
+        raise ValueError(f"--metric-bound must lie between 0 and 1, got {metric_bound}; distances are those of space")
+    place = Path(f"{mesh.stem}-trust") if output is None else output
+    check_folder(place, WRITES, [mesh, whole])
+    part = _read(mesh, voice, repair=repair)
+    folder = output_folder(place)
+    chosen = _vertex_number(vertex, part)
+    no_sphere = None if whole is None else _why_no_sphere(_read(whole, voice, repair=repair))
+    sample = _sampled_rows(part, rows, chosen, np.dtype(dtype).itemsize, folder, seed, voice)
+    measured = _measure(part, sample, method=method, dtype=dtype, device=device, voice=voice)
+
+    start = time.perf_counter()
+    trust = all_criteria(
+        part,
+        measured.distances,
+        rows=sample,
+        from_boundary=measured.from_boundary,
+        sound=sound,
+        metric_bound=_in_space(part, metric_bound),
+        device=device,
+        no_sphere=no_sphere,
+    )
+    seconds = {"distances": measured.seconds, "criteria": time.perf_counter() - start}
+    for reason in trust.not_applied.values():
+        voice.note(f"C_L does not apply: {reason}")
+
+    drawn = telling_vertex(trust.criteria) if chosen is None else chosen
+    files = {"masks": folder / "masks.npz", "summary": folder / "summary.json"}
+    if figure:
+        files["figure"] = folder / "trust.png"
+    if soft:
+        files["soft_figure"] = folder / "soft.png"
+    write_arrays(files["masks"], _arrays(part, trust))
+    draw_trust(part, drawn, trust.criteria, files.get("figure"), soft=files.get("soft_figure"), up=up)
+    summary = {
+        "mesh": str(mesh),
+        **_sizes(part),
+        "rows": part.n_vertices if sample is None else len(sample),
+        "method": method,
+        "sound": sound,
+        "dtype": dtype,
+        "device": device,
+        "metric_bound": metric_bound,
+        "whole": None if whole is None else str(whole),
+        "seconds": seconds,
+        "drawn_vertex": drawn,
+        "what_holds": what_holds(method, sound, trust.unproved),
+        **_findings(trust),
+        "notes": voice.notes,
+        "files": files,
+    }
+    write_text(files["summary"], to_json(summary) + "\n")
+    _tell(voice, part, trust, summary, sphere_checked=whole is not None)
+    voice.finish(summary)
+
+
+@dataclass(frozen=True)
+class _Measured:
+    distances: Float[np.ndarray, "r n"]
+    from_boundary: Float[np.ndarray, "b n"] | None
+    seconds: float
+
+
+def _read(path: Path, voice: Voice, *, repair: bool) -> Mesh:
+    from partwhole.mesh.io import read_mesh
+
+    with voice.warnings_as_notes():
+        try:
+            return read_mesh(path, repair=repair)
+        except ValueError as error:  # the remedy, in the words of the command line
+            raise ValueError(str(error).replace("read_mesh(path, repair=True)", "--repair")) from None
+
+
+def _vertex_number(text: str, mesh: Mesh) -> int | None:
+    if text == "auto":
+        return None
+    if not text.isdecimal() or int(text) >= mesh.n_vertices:
+        raise ValueError(f"--vertex must be auto or a number from 0 to {mesh.n_vertices - 1}, got {text}")
+    return int(text)
+
+
+def _in_space(part: Mesh, bound: float) -> float | Metric:
+    """The metric of space, in which distances are measured here, with a bound that may be more cautious than needed."""
+    return 1.0 if bound == 1 else replace(uniform_metric(part, 1.0), lower_bound=bound, name="space")
+
+
+def _why_no_sphere(whole: Mesh) -> str | None:
+    """The reason why a whole is no topological sphere, or None if it is one."""
+    if not whole.is_closed:
+        return f"the whole, {whole.name}, has {counted(len(whole.boundary_loops), 'boundary loop')}, so it is no sphere"
+    if whole.n_components != 1 or not whole.is_manifold or whole.euler_characteristic != 2:
+        return (
+            f"the whole, {whole.name}, is no sphere: it has {whole.n_components} components, Euler characteristic "
+            f"{whole.euler_characteristic}, and is {'' if whole.is_manifold else 'not '}a manifold"
+        )
+    return None
+
+
+def _sampled_rows(
+    part: Mesh, rows: int | None, chosen: int | None, item: int, folder: Path, seed: int, voice: Voice
+) -> Int[np.ndarray, "r"] | None:
+    """The vertices to take rows of, or None for all: as many as asked for, or as fit into memory and on the disk."""
+    n = part.n_vertices
+    a_row = n * (4 * item + 3)  # distances, three thresholds, three masks
+    room = min(free_memory() // 2, shutil.disk_usage(folder).free // 2, _LARGEST)
+    if rows is None:
+        if n * a_row <= room:
+            return None
+        rows = int(min(_MOST_ROWS, max(room - len(part.boundary_vertices) * n * item, 0) // a_row))
+        if rows < 1:
+            raise ValueError(f"{part.name}: a single row of {n} vertices does not fit; free some memory or disk")
+        voice.note(
+            f"all {n} x {n} pairs would take {n * a_row / 2**30:.1f} GiB; {rows} vertices, spread evenly, are taken "
+            "against all (--rows sets the number)"
+        )
+    if rows >= n:
+        return None
+    needed = rows * a_row + len(part.boundary_vertices) * n * item
+    if needed > free_memory():
+        raise ValueError(
+            f"{part.name}: {rows} rows, and the distances from {len(part.boundary_vertices)} boundary vertices, take "
+            f"{needed / 2**30:.1f} GiB, and {free_memory() / 2**30:.1f} are free; give --rows a smaller number, or "
+            "decimate the mesh"
+        )
+    from partwhole.mesh.sampling import farthest_points
+
+    return farthest_points(part, rows, first=chosen, seed=seed)
+
+
+def _measure(
+    part: Mesh,
+    sample: Int[np.ndarray, "r"] | None,
+    *,
+    method: Method,
+    dtype: str,
+    device: Literal["cpu", "cuda"],
+    voice: Voice,
+) -> _Measured:
+    """Distances from the sampled rows to all vertices (all pairs without a sample), and from the boundary with one."""
+    from partwhole.geodesics import geodesic_distances
+
+    knobs: dict[str, Any] = {"method": method, "dtype": np.dtype(dtype).type, "device": device}
+    start = time.perf_counter()
+    from_boundary = None
+    with voice.progress("distances") as progress:
+        distances = _on_host(geodesic_distances(part, sources=sample, progress=progress, **knobs))
+    distances.setflags(write=False)  # so that no criterion takes a copy
+    if sample is not None:
+        with voice.progress("distances from the boundary") as progress:
+            boundary = part.boundary_vertices
+            from_boundary = (
+                _on_host(geodesic_distances(part, sources=boundary, progress=progress, **knobs))
+                if len(boundary)
+                else np.empty((0, part.n_vertices), dtype)
+            )
+    return _Measured(distances, from_boundary, time.perf_counter() - start)
+
+
+def _on_host(distances: Any) -> Float[np.ndarray, "r n"]:
+    """As an array: distances computed on a device come as a tensor there."""
+    return distances if isinstance(distances, np.ndarray) else distances.cpu().numpy()
+
+
+def _arrays(part: Mesh, trust: Trust) -> dict[str, np.ndarray]:
+    first = trust.criteria[0]
+    arrays = {
+        "distances": first.distances,
+        "rows": np.arange(part.n_vertices) if first.rows is None else first.rows,
+        "boundary_vertices": part.boundary_vertices,
+        "boundary_labels": part.boundary_labels,
+    }
+    for criterion in trust.criteria:
+        name = criterion.kind.replace("-", "_")
+        arrays[f"{name}_threshold"] = criterion.threshold
+        arrays[f"{name}_mask"] = criterion.mask
+    return arrays
+
+
+def _sizes(part: Mesh) -> dict[str, int]:
+    return {
+        "vertices": part.n_vertices,
+        "faces": part.n_faces,
+        "components": part.n_components,
+        "boundary_vertices": len(part.boundary_vertices),
+        "boundary_loops": len(part.boundary_loops),
+    }
+
+
+def _findings(trust: Trust) -> dict[str, Any]:
+    return {
+        "guaranteed": {criterion.kind: criterion.fraction for criterion in trust.criteria},
+        "statements": {criterion.kind: criterion.statement for criterion in trust.criteria},
+        "not_applied": trust.not_applied,
+    }
+
+
+def _tell(voice: Voice, part: Mesh, trust: Trust, summary: dict[str, Any], *, sphere_checked: bool) -> None:
+    n, taken = part.n_vertices, summary["rows"]
+    pairs = "all pairs" if taken == n else f"{taken} vertices against all"
+    seconds = summary["seconds"]
+    voice.say(
+        f"{part.name}: {n} vertices, {part.n_faces} faces, {len(part.boundary_loops)} boundary loops "
+        f"with {len(part.boundary_vertices)} vertices"
+    )
+    voice.say(
+        f"{summary['method'].replace('_', ' ')}, {pairs}: distances {seconds['distances']:.1f} s, "
+        f"criteria {seconds['criteria']:.1f} s"
+    )
+    conditions = {
+        "boundary": "",
+        "wormhole": "",
+        "same-loop": "the whole is a sphere: checked" if sphere_checked else "if the whole is a sphere",
+    }
+    table = [(NAMES[kind], share(value), conditions[kind]) for kind, value in summary["guaranteed"].items()]
+    voice.table(table, head=("criterion", "guaranteed", "condition"))
+    if part.is_closed:
+        voice.say(f"{part.name} has no boundary: nothing is missing, every pair at a finite distance is guaranteed")
+    if not part.is_closed or trust.unproved:
+        voice.say(summary["what_holds"])
+    for file in summary["files"].values():
+        voice.say(f"wrote {file}")

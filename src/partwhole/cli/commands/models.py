@@ -1,0 +1,53 @@
+"""`partwhole models`: which models come with the library, and what is known about each."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from partwhole.cli.shared.console import Voice
+from partwhole.cli.shared.options import JsonOption
+
+
+def _offered(incomplete: str) -> list[str]:
+    from partwhole.matching.network.built_in import model_names
+
+    return [name for name in model_names() if name.startswith(incomplete)]
+
+
+def models(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="Show the card of this one.", show_default=False, autocompletion=_offered),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the models in the box, or show the card of one: its data and their terms, protocol, measured errors.
+
+    Each may be given by its name wherever a model is asked for: partwhole match --model, partwhole evaluate --model,
+    partwhole train --start.
+    """
+    from partwhole.matching.network.built_in import card_of, model_in_box, model_names
+
+    voice = Voice(as_json=as_json)
+    if name is not None:
+        file = model_in_box(name)
+        voice.say(card_of(name).rstrip())
+        voice.finish({"name": name, "file": str(file), "bytes": file.stat().st_size, "card": card_of(name)})
+        return
+    found = [(each, model_in_box(each).stat().st_size, _purpose(card_of(each))) for each in model_names()]
+    rows = [(each, f"{size / 1e6:.1f} MB", purpose) for each, size, purpose in found]
+    voice.table(rows, head=("model", "size", "for"))
+    voice.say("partwhole models NAME shows a card")
+    voice.finish({"models": [{"name": each, "bytes": size, "for": purpose} for each, size, purpose in found]})
+
+
+def _purpose(card: str) -> str:
+    """The first sentence of a card, below its title.
+
+    >>> _purpose("# horse\\n\\nFor horses: large ones. It knows no zebras.\\n")
+    'For horses: large ones.'
+    """
+    lines = [line for line in card.splitlines() if line and not line.startswith("#")]
+    return lines[0].split(". ")[0].rstrip(".") + "." if lines else ""

@@ -1,0 +1,1 @@
+"""What several commands use: the console, options, models, lists of pairs."""

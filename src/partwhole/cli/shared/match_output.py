@@ -1,0 +1,248 @@
+"""What `partwhole match` leaves behind: the map in three formats, both surfaces in colours, pictures, and a summary."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from partwhole.cli.shared.console import to_json, write_arrays, write_text
+from partwhole.matching.cache.results import code_version, version_of
+from partwhole.matching.scans.units import percent as share
+from partwhole.mesh.formats.common import counted
+from partwhole.store.atomic import atomic_write
+from partwhole.store.markdown import escaped
+
+if TYPE_CHECKING:
+    from partwhole.matching.result import AsMatched, MatchedScan
+    from partwhole.store.cache import Cache
+
+MAP, SUMMARY = "map.npz", "summary.json"
+WRITES = (
+    *(MAP, "map.csv", "map.vts", "part.ply", "whole.ply", "map.png", "confidence.png"),
+    *("summary.md", SUMMARY, "report.html"),
+)
+# a picture of more vertices than this shows no more
+_DRAWN = 30_000
+# pixels; larger ones take as long as the network
+_HIGH = 460
+_LISTED = 20
+
+
+def write_map(folder: Path, found: MatchedScan) -> dict[str, Path]:
+    """map.npz, map.csv, map.vts, part.ply and whole.ply; vertices are numbered alike in all of them.
+
+    map.npz holds vertex_map, confidence, doubtful and matched, one entry a vertex of the part, and vertex_map_before if the
+    map was refined. In map.csv vertices are counted from 0, in map.vts from 1, as is customary.
+    """
+    from partwhole.mesh.io import write_mesh
+    from partwhole.viewer.figures.map_figures import coordinate_colors
+
+    files = {name: folder / name for name in (MAP, "map.csv", "map.vts", "part.ply", "whole.ply")}
+    arrays: dict[str, np.ndarray] = {
+        "vertex_map": found.vertex_map.astype(np.int64),
+        "confidence": found.confidence.astype(np.float32),
+        "doubtful": found.doubtful,
+        "matched": found.matched,
+        "functional_map": found.functional_map.astype(np.float32),
+        "factor": np.float64(found.factor),  # type: ignore[dict-item]
+        "distortion": np.float64(found.fit.distortion),  # type: ignore[dict-item]
+        "guaranteed": np.float64(found.fit.guaranteed),  # type: ignore[dict-item]
+    }
+    if found.vertex_map_before is not None:
+        arrays["vertex_map_before"] = found.vertex_map_before.astype(np.int64)
+    write_arrays(files[MAP], arrays)
+    write_text(files["map.csv"], _csv(found))
+    write_text(files["map.vts"], "\n".join(map(str, (found.vertex_map + 1).tolist())) + "\n")
+    colors = coordinate_colors(found.whole)
+    write_mesh(found.whole, files["whole.ply"], colors=colors)
+    write_mesh(found.part, files["part.ply"], colors=found.transfer(colors))
+    return files
+
+
+def write_pictures(folder: Path, found: MatchedScan, cache: Cache | None = None) -> dict[str, Path]:
+    """map.png, part and whole in the same colours, and confidence.png; drawn once, if there is a cache to keep them."""
+    files = {name: folder / name for name in ("map.png", "confidence.png")}
+    shown: MatchedScan | AsMatched = found
+    matched: Any = found.matched
+    if max(found.part.n_vertices, found.whole.n_vertices) > _DRAWN:
+        shown, matched = found.as_matched, None
+    up: Any = found.up if not any(axis.startswith("-") for axis in found.up) else None
+    key = None if cache is None else _pictured(shown, matched, up)
+    held = None if cache is None or key is None else cache.get(key)
+    if held is None:
+        _draw(files, shown, matched, up)
+        if cache is not None and key is not None:
+            cache.put(key, {path.stem: np.frombuffer(path.read_bytes(), np.uint8) for path in files.values()})
+        return files
+    for path in files.values():
+        with atomic_write(path) as file:
+            file.write(held[path.stem].tobytes())
+    return files
+
+
+def _draw(files: dict[str, Path], shown: MatchedScan | AsMatched, matched: Any, up: Any) -> None:
+    from partwhole.viewer.figures.map_figures import confidence_figure, map_figure
+
+    sizes = {"panel_height": _HIGH}
+    map_figure(shown.part, shown.whole, shown.vertex_map, matched=matched, up=up, path=files["map.png"], **sizes)
+    axis = up[0] if up else None
+    confidence_figure(shown.part, shown.confidence, up=axis, path=files["confidence.png"], **sizes)
+
+
+def _pictured(shown: MatchedScan | AsMatched, matched: Any, up: Any) -> dict[str, Any]:
+    """Everything that the pictures depend on."""
+    return {
+        "what": "pictures of a map",
+        "code": code_version("cli", "viewer", "mesh"),
+        "libraries": [version_of(name) for name in ("matplotlib", "pillow", "numpy", "numba")],
+        "part": shown.part.content_hash,
+        "whole": shown.whole.content_hash,
+        "map": shown.vertex_map,
+        "confidence": shown.confidence,
+        "matched": matched,
+        "up": up,
+    }
+
+
+def write_summary(folder: Path, summary: dict[str, Any]) -> None:
+    """summary.md, then summary.json: where that is, everything is."""
+    write_text(folder / "summary.md", markdown(summary))
+    write_text(folder / SUMMARY, to_json(summary) + "\n")
+
+
+def summary_of(found: MatchedScan) -> dict[str, Any]:
+    """What is known about a map, in plain numbers and words."""
+    fit = found.fit
+    return {
+        "part_vertices": found.part.n_vertices,
+        "part_faces": found.part.n_faces,
+        "whole_vertices": found.whole.n_vertices,
+        "whole_faces": found.whole.n_faces,
+        "matched_with_vertices": dict(zip(("part", "whole"), found.as_matched.sizes, strict=True)),
+        "area_share": found.part.area * found.factor**2 / found.whole.area,
+        "model": found.model,
+        "read_out": found.read_out,
+        "units": found.scaling.reason,
+        "factor": found.factor,
+        "up": {"part": found.up[0], "whole": found.up[1]},
+        "heading": found.heading,
+        "guaranteed": fit.guaranteed,
+        "criterion": fit.criterion,
+        "distortion": fit.distortion,
+        "stretch": fit.stretch,
+        "curvature_agreement": fit.curvature,
+        "reversed": fit.reversed,
+        "mirrored": fit.mirrored,
+        "perhaps_turned": fit.perhaps_turned,
+        "rival_angle": fit.rival_angle,
+        "rival_margin": fit.rival_margin,
+        "poor": fit.poor,
+        "confidence": {
+            "mean": float(found.confidence.mean()),
+            # a fifth of the vertices is below
+            "quantile_20": float(np.quantile(found.confidence, 0.2)),
+        },
+        "doubtful": found.doubtful_share,
+        "unmatched_vertices": int((~found.matched).sum()),
+        "doubtful_regions": [
+            {
+                "vertices": region.vertices,
+                "area_share": region.area_share,
+                "confidence": region.confidence,
+                "vertex": region.vertex,
+                "centre": list(region.centre),
+            }
+            for region in found.regions[:_LISTED]
+        ],
+        "refinement": {
+            "steps": max(len(found.losses) - 1, 0),
+            "loss_before": found.losses[0] if found.losses else None,
+            "loss_after": min(found.losses) if found.losses else None,
+        },
+        "warnings": [as_options(text) for text in found.warnings],
+        "notes": [as_options(text) for text in found.notes],
+        "from_cache": found.from_cache,
+        "seconds": found.seconds,
+    }
+
+
+def as_options(text: str) -> str:
+    """Arguments of `match` in a text as options of the command line.
+
+    >>> as_options("another way up (up='auto'); units='mm:m' would be 0.001")
+    'another way up (--up auto); --units mm:m would be 0.001'
+    """
+    return re.sub(r"\b(up|units)='([^']*)'", r"--\1 \2", text)
+
+
+def lines_of(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """The summary as rows of a table."""
+    matched = summary["matched_with_vertices"]
+    of_part, of_whole = summary["part_vertices"], summary["whole_vertices"]
+    rows = [
+        ("vertices of the part", _size(of_part, matched["part"])),
+        ("vertices of the whole", _size(of_whole, matched["whole"])),
+        ("area of the part", f"{share(summary['area_share'])} of the whole's"),
+        ("model, read-out", f"{summary['model']}, {summary['read_out']}"),
+        ("guaranteed pairs", f"{share(summary['guaranteed'])} ({summary['criterion']})"),
+        ("distances off by, on these", f"{100 * summary['distortion']:.1f} % of √area"),
+        ("curvature agrees to", f"{summary['curvature_agreement']:.2f}"),
+        ("orientation reversed", "unknown" if math.isnan(summary["reversed"]) else share(summary["reversed"])),
+        (
+            "doubtful",
+            f"{share(summary['doubtful'])} of the area, {counted(len(summary['doubtful_regions']), 'region')}",
+        ),
+    ]
+    if summary["unmatched_vertices"]:
+        rows.append(("vertices without a place", str(summary["unmatched_vertices"])))
+    steps = summary["refinement"]
+    if steps["steps"]:
+        rows.append(
+            ("refinement", f"{steps['steps']} steps, loss {steps['loss_before']:.4g} → {steps['loss_after']:.4g}")
+        )
+    if summary["from_cache"]:
+        rows.append(("found", "before; from the cache"))
+    rows.append(("seconds", ", ".join(f"{name} {seconds:.1f}" for name, seconds in summary["seconds"].items())))
+    return rows
+
+
+def markdown(summary: dict[str, Any]) -> str:
+    """The summary to read."""
+    lines = [f"# {escaped(summary['part'])} → {escaped(summary['whole'])}", ""]
+    if summary["warnings"]:
+        warnings = (f"- {escaped(text)}" for text in summary["warnings"])
+        lines += ["**Look at these before using the map:**", "", *warnings, ""]
+    lines += ["| | |", "|---|---|", *(f"| {name} | {escaped(value)} |" for name, value in lines_of(summary)), ""]
+    if summary["doubtful_regions"]:
+        lines += [
+            "Doubtful regions, largest first:",
+            "",
+            "| vertices | area | confidence | least sure vertex |",
+            "|---|---|---|---|",
+        ]
+        lines += [
+            f"| {region['vertices']} | {share(region['area_share'])} | {region['confidence']:.2f} | {region['vertex']} |"
+            for region in summary["doubtful_regions"]
+        ]
+        lines += [""]
+    lines += ["Notes:", "", *(f"- {escaped(text)}" for text in summary["notes"]), ""]
+    if "map.png" in summary["files"]:
+        lines += ["![Part and whole, equal places in equal colours](map.png)", ""]
+        lines += ["![Confidence](confidence.png)", ""]
+    return "\n".join(lines)
+
+
+def _csv(found: MatchedScan) -> str:
+    rows = zip(
+        found.vertex_map.tolist(), found.confidence.round(4).tolist(), found.doubtful.astype(int).tolist(), strict=True
+    )
+    body = "\n".join(f"{number},{place},{sure:g},{doubt}" for number, (place, sure, doubt) in enumerate(rows))
+    return f"part_vertex,whole_vertex,confidence,doubtful\n{body}\n"
+
+
+def _size(given: int, matched: int) -> str:
+    return f"{given}" if given == matched else f"{given}, matched with {matched}"

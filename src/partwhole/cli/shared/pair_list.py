@@ -1,0 +1,253 @@
+"""Lists of pairs for `partwhole match --pairs`: what to match, what is done already, and how each one ended."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from partwhole.cli.shared.console import Voice, write_text
+from partwhole.cli.shared.match_output import SUMMARY
+from partwhole.datasets.synthetic.folder import mesh_files, named_surface, surface_files
+from partwhole.mesh.formats.common import counted
+from partwhole.mesh.io import FORMATS
+
+# of the results; `partwhole dataset make` calls its list of pairs so too
+TABLE = "pairs.csv"
+_READ = ("part", "whole", "name")
+_COLUMNS = ("name", "part", "whole", "state", "doubtful", "distortion", "warnings", "reason")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of a list: the files of a part and of its whole, and the folder of the result."""
+
+    name: str
+    part: Path
+    whole: Path
+
+
+def read_list(path: Path, parts: Path | None = None, wholes: Path | None = None) -> list[Entry]:
+    """Pairs from a CSV file: columns part and whole, and name where there is one.
+
+    They are paths from the folder of the file, or names of surfaces, with or without their endings, in the folders of parts
+    and of wholes: parts/ and wholes/ beside the file, if nothing else is said. So the list of a set that `partwhole
+    dataset make` wrote is one. A header is optional: without one the columns are part, whole and name.
+    """
+    if path.is_dir():
+        raise ValueError(f"--pairs {path} is a folder; give the list itself, such as {path / TABLE}")
+    rows = _rows(path)
+    head = [cell.strip().lower() for cell in rows[0]]
+    columns = {name: place for place, name in enumerate(_READ)}
+    known = _Surfaces(path.parent, parts or path.parent / "parts", wholes or path.parent / "wholes")
+    if {"part", "whole"} <= set(head):
+        columns = {name: head.index(name) for name in _READ if name in head}
+        rows = rows[1:]
+        if not rows:
+            raise ValueError(f"{path} has a header and no pairs")
+    elif len(head) > 1 and not any(known.might_be(cell) for cell in rows[0][:2]):
+        raise ValueError(
+            f"{path} has the columns {', '.join(cell.strip() for cell in rows[0])}; it should have part and whole, and may "
+            "have name: rename them in its first line"
+        )
+    entries: list[Entry] = []
+    for number, row in enumerate(rows, start=1):
+        cells = {name: row[place].strip() for name, place in columns.items() if place < len(row)}
+        if not cells.get("part") or not cells.get("whole"):
+            raise ValueError(f"{path}, pair {number}: {','.join(row)!r} should be part,whole or part,whole,name")
+        part, whole = known.part(cells["part"]), known.whole(cells["whole"])
+        entries.append(Entry(cells.get("name") or f"{part.stem}-{whole.stem}", part, whole))
+    return _told_apart(entries)
+
+
+def pair_folders(parts: Path, wholes: Path) -> list[Entry]:
+    """The pairs that two paths mean, one of which at least is a folder of meshes, if no list says it.
+
+    One whole is that of every part. Several are called as their parts are.
+    """
+    of_parts, of_wholes = _meshes(parts), _meshes(wholes)
+    if len(of_wholes) == 1:
+        whole = of_wholes[0]
+        # a template often lies among the scans
+        others = [part for part in of_parts if not (part.exists() and part.samefile(whole))]
+        if not others:
+            raise ValueError(f"{parts} holds no mesh but the whole, {whole}; give a folder of parts")
+        return _told_apart([Entry(f"{part.stem}-{whole.stem}", part, whole) for part in others])
+    by_name: dict[str, list[Path]] = {}
+    for whole in of_wholes:
+        by_name.setdefault(whole.stem, []).append(whole)
+    alone = [part for part in of_parts if len(by_name.get(part.stem, ())) != 1]
+    if alone:
+        raise ValueError(
+            f"which of the {len(of_wholes)} meshes in {wholes} is the whole of {alone[0].name}? name them alike, or give "
+            "--pairs a list with the columns part,whole"
+        )
+    return _told_apart([Entry(part.stem, part, by_name[part.stem][0]) for part in of_parts])
+
+
+@dataclass(frozen=True)
+class _Surfaces:
+    """What the cells of a list mean."""
+
+    folder: Path
+    parts: Path
+    wholes: Path
+
+    def part(self, cell: str) -> Path:
+        return self._found(cell, self._of_parts)
+
+    def whole(self, cell: str) -> Path:
+        return self._found(cell, self._of_wholes)
+
+    def might_be(self, cell: str) -> bool:
+        """Whether a cell is a file, or looks like the name of one."""
+        name = cell.strip()
+        return bool(Path(name).suffix) or self.part(name).is_file() or self.whole(name).is_file()
+
+    @cached_property
+    def _of_parts(self) -> dict[str, Path]:
+        return surface_files(self.parts) if self.parts.is_dir() else {}
+
+    @cached_property
+    def _of_wholes(self) -> dict[str, Path]:
+        return surface_files(self.wholes) if self.wholes.is_dir() else {}
+
+    def _found(self, name: str, known: dict[str, Path]) -> Path:
+        path = self.folder / name
+        if path.is_file():
+            return path
+        stem = named_surface(name, known)
+        return path if stem is None else known[stem]
+
+
+def _meshes(path: Path) -> list[Path]:
+    if not path.exists():
+        raise ValueError(f"{path} is neither a file nor a folder")
+    if not path.is_dir():
+        return [path]
+    found = mesh_files(path)
+    if not found:
+        raise ValueError(f"{path} has no meshes; it should hold .{', .'.join(FORMATS)} files")
+    return found
+
+
+def list_beside(parts: Path, wholes: Path) -> Path | None:
+    """The list of pairs beside two folders, if there is one; a table of results is called so too, and is none."""
+    path = parts.resolve().parent / TABLE
+    if not (parts.is_dir() and wholes.is_dir() and path.is_file() and wholes.resolve().parent == path.parent):
+        return None
+    head = {cell.strip().lower() for cell in _rows(path)[0]}
+    return path if {"part", "whole"} <= head and "state" not in head else None
+
+
+def _rows(path: Path) -> list[list[str]]:
+    """The lines of a table that are not blank, whatever stands between its columns."""
+    try:
+        lines = [line for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip(" ,;\t")]
+        separator = max(",;\t", key=lambda mark: (mark in lines[0], mark == ",")) if lines else ","
+        rows = list(csv.reader(lines, delimiter=separator))
+    except (csv.Error, UnicodeDecodeError):
+        raise ValueError(f"{path} is no text; give a CSV file with the columns part,whole") from None
+    if not rows:
+        raise ValueError(f"{path} names no pairs; a line is part,whole or part,whole,name")
+    return rows
+
+
+def match_list(
+    entries: list[Entry],
+    folder: Path,
+    choices: Mapping[str, Any],
+    one: Callable[[Entry, Path], dict[str, Any]],
+    voice: Voice,
+) -> list[dict[str, Any]]:
+    """Match each pair into a folder of its own; those that were finished with the same choices are left alone.
+
+    Parameters
+    ----------
+    entries : what to match
+    folder : for all results; pairs.csv in it says how each one ended
+    choices : that a finished result must have been made with
+    one : matches a pair into its folder and gives its summary
+    voice : says how it goes
+    """
+    done: list[dict[str, Any]] = []
+    for number, entry in enumerate(entries, start=1):
+        place = folder / entry.name
+        row: dict[str, Any] = {"name": entry.name, "part": str(entry.part), "whole": str(entry.whole)}
+        before = _finished(place, entry, choices)
+        if before is not None:
+            row |= {"state": "finished before", **_measures(before)}
+            voice.say(f"{number} of {len(entries)}, {entry.name}: finished before, left as it is")
+        else:
+            try:
+                row |= {"state": "done", **_measures(one(entry, place))}
+            except (ValueError, OSError) as fault:
+                # a pair that can't be matched must not stop the others
+                row |= {"state": "failed", "reason": " ".join(str(fault).split())}
+                voice.note(f"{entry.name} failed: {row['reason']}")
+            else:
+                voice.say(f"{number} of {len(entries)}, {entry.name}: {100 * row['doubtful']:.0f} % doubtful")
+        done.append(row)
+        _write_table(folder / TABLE, done)
+    return done
+
+
+def _finished(place: Path, entry: Entry, choices: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The summary of a pair that was matched before, with the same files and choices."""
+    try:
+        summary = json.loads((place / SUMMARY).read_text(encoding="utf-8"))
+        same = summary["choices"] == json.loads(json.dumps(dict(choices)))
+        same = same and (summary["part"], summary["whole"]) == (str(entry.part), str(entry.whole))
+        newest = max(file.stat().st_mtime for file in (entry.part, entry.whole))
+        return summary if same and newest <= (place / SUMMARY).stat().st_mtime else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _measures(summary: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "doubtful": summary["doubtful"],
+        "distortion": summary["distortion"],
+        "warnings": "; ".join(summary["warnings"]),
+    }
+
+
+def _write_table(path: Path, rows: list[dict[str, Any]]) -> None:
+    import io
+
+    text = io.StringIO()
+    writer = csv.DictWriter(text, _COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(path, text.getvalue())
+
+
+def said_of(rows: list[dict[str, Any]]) -> str:
+    """How many ended in which way."""
+    states = [row["state"] for row in rows]
+    kinds = [(state, states.count(state)) for state in ("done", "finished before", "failed")]
+    return f"{counted(len(rows), 'pair')}: " + ", ".join(f"{count} {state}" for state, count in kinds if count)
+
+
+def _folder_name(name: str) -> str:
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "pair"
+
+
+def _told_apart(entries: list[Entry]) -> list[Entry]:
+    """With names that are folders of their own: no two alike, capitals or not, and none that of the table."""
+    taken, counts = {TABLE}, Counter[str]()
+    apart = []
+    for entry in entries:
+        name = own = _folder_name(entry.name)
+        while own.lower() in taken:
+            counts[name.lower()] += 1
+            own = f"{name}-{counts[name.lower()] + 1}"
+        taken.add(own.lower())
+        apart.append(replace(entry, name=own))
+    return apart

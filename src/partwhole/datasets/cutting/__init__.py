@@ -1,0 +1,1 @@
+"""Parts cut from surfaces, and pairs changed: coarser, turned, triangulated anew."""

@@ -1,0 +1,199 @@
+"""Parts of a surface with exact ground truth: cutting by planes and by geodesic balls.
+
+A part's vertices are vertices of the whole and its faces are faces of the whole, so the correspondence is known exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from partwhole.geodesics import geodesic_distances
+from partwhole.mesh import Mesh
+from partwhole.mesh.surface import check_mesh
+from partwhole.store.arguments import as_array, as_numbers, check_seed
+
+Point = Sequence[float] | np.ndarray
+Method = Literal["dijkstra", "fast_marching", "exact"]
+Recipe = Literal["pfaust-m", "pfaust-h", "cuts", "holes"]
+
+# Number and radius of the balls on a surface of area 1.
+_PFAUST = {"pfaust-m": (4, 0.16), "pfaust-h": (13, 0.1)}
+# Share of the area that is left.
+_AREA_LEFT = {"cuts": (0.4, 0.8), "holes": (0.4, 0.7)}
+# Radii of the small holes on a surface of area 1.
+_HOLE_RADII = (0.02, 0.05)
+_ATTEMPTS = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A part, the whole it was cut from, and where each of its vertices lies there.
+
+    Attributes
+    ----------
+    part : what is left, one connected piece
+    vertex_map : for each vertex of the part its number in the whole; `part.vertices == whole.vertices[vertex_map]`
+    whole : the surface that was cut
+    """
+
+    part: Mesh
+    vertex_map: Int[np.ndarray, "p"]
+    whole: Mesh
+
+    @property
+    def area_share(self) -> float:
+        """Area of the part divided by that of the whole."""
+        return self.part.area / self.whole.area
+
+
+def cut_plane(mesh: Mesh, origin: Point, normal: Point) -> Cut:
+    """Keep the side of a plane that its normal points to: vertices x with ⟨x − origin, normal⟩ ≥ 0.
+
+    The largest connected piece is kept.
+
+    Parameters
+    ----------
+    mesh : the whole
+    origin : a point of the plane
+    normal : its direction, of any length but zero
+
+    Examples
+    --------
+    >>> from partwhole.datasets.shapes.primitives import sphere
+    >>> cut_plane(sphere(1000), origin=(0, 0, 0), normal=(0, 0, 1)).part
+    Mesh('sphere': 500 vertices, 943 faces, 1 boundary loops, 1 components)
+    """
+    check_mesh(mesh)
+    point, direction = _checked_vector(origin, "origin"), _checked_vector(normal, "normal")
+    if not direction.any():
+        raise ValueError("normal=(0, 0, 0) has no direction")
+    return _keep(mesh, (mesh.vertices - point) @ direction >= 0, "the plane")
+
+
+def cut_balls(
+    mesh: Mesh,
+    centres: int | Sequence[int] | np.ndarray,
+    radius: float | Float[np.ndarray, "b"],
+    *,
+    method: Method = "dijkstra",
+) -> Cut:
+    """Remove geodesic balls: keep the vertices farther than `radius` from every centre.
+
+    The largest connected piece is kept.
+
+    Parameters
+    ----------
+    mesh : the whole
+    centres : vertex numbers
+    radius : of all balls, or one for each, in the units of the vertices
+    method : how distances are measured, as in `geodesic_distances`
+    """
+    check_mesh(mesh)
+    sources = np.atleast_1d(as_array("centres must be a list of vertex numbers", centres))
+    if sources.ndim != 1 or len(sources) == 0 or not np.issubdtype(sources.dtype, np.integer):
+        raise ValueError(f"centres must be a list of vertex numbers, got {centres!r}")
+    if sources.min() < 0 or sources.max() >= mesh.n_vertices:
+        raise ValueError(
+            f"centres reach from {sources.min()} to {sources.max()}, vertices from 0 to {mesh.n_vertices - 1}"
+        )
+    radii = np.broadcast_to(as_numbers("radius", radius), sources.shape)
+    if not np.all(radii >= 0):
+        raise ValueError(f"radius={radius} must not be negative")
+    distances = np.asarray(geodesic_distances(mesh, sources, method=method))
+    beyond = (distances - radii[:, None]).min(axis=0)
+    return _keep(mesh, beyond > 0, "the balls")
+
+
+def random_cuts(mesh: Mesh, recipe: Recipe = "pfaust-m", seed: int | np.random.Generator = 0) -> Cut:
+    """A part made like those of the published data sets; radii are for area 1 and scale with √area.
+
+    Parameters
+    ----------
+    mesh : the whole
+    recipe : "pfaust-m": 4 geodesic balls of radius 0.16 removed; "pfaust-h": 13 balls of radius 0.1; "cuts": one side
+        of a random plane, 40 to 80 % of the area; "holes": small balls removed at random places until 40 to 70 % of
+        the area are left. Always the largest connected piece.
+    seed : decides where
+
+    Examples
+    --------
+    >>> from partwhole.datasets.shapes.primitives import sphere
+    >>> 0.4 <= random_cuts(sphere(1000), "holes", seed=3).area_share <= 0.7
+    True
+    """
+    check_mesh(mesh)
+    check_seed(seed)
+    if mesh.area == 0:
+        raise ValueError(f"{mesh.name} has area 0; the recipes are for surfaces with area")
+    rng = np.random.default_rng(seed)
+    if recipe in _PFAUST:
+        count, radius = _PFAUST[recipe]
+        centres = rng.choice(mesh.n_vertices, size=min(count, mesh.n_vertices), replace=False)
+        return cut_balls(mesh, centres, radius * mesh.area**0.5)
+    if recipe not in _AREA_LEFT:
+        raise ValueError(f"recipe={recipe!r} must be one of {', '.join(map(repr, [*_PFAUST, *_AREA_LEFT]))}")
+    low, high = _AREA_LEFT[recipe]
+    for _ in range(_ATTEMPTS):
+        target = rng.uniform(low, high)
+        keep = _one_side(mesh, target, rng) if recipe == "cuts" else _eroded(mesh, target, rng)
+        if not keep[mesh.faces].all(axis=1).any():
+            continue
+        cut = _keep(mesh, keep, recipe)
+        if low <= cut.area_share <= high:
+            return cut
+    raise ValueError(
+        f"{_ATTEMPTS} tries of recipe={recipe!r} left no connected piece with {low:.0%} to {high:.0%} of the area of "
+        f"{mesh.name} ({mesh.n_vertices} vertices, {mesh.n_components} components); "
+        "use mesh.largest_component(), or a finer mesh"
+    )
+
+
+def _one_side(mesh: Mesh, target: float, rng: np.random.Generator) -> Bool[np.ndarray, "n"]:
+    height = mesh.vertices @ rng.normal(size=3)
+    downwards = np.argsort(-height)
+    share = np.cumsum(mesh.vertex_areas[downwards]) / mesh.area
+    return height >= height[downwards[min(int(np.searchsorted(share, target)), len(share) - 1)]]
+
+
+def _eroded(mesh: Mesh, target: float, rng: np.random.Generator) -> Bool[np.ndarray, "n"]:
+    """Remove balls of random radii about random vertices, in turn, until the faces left have the target area."""
+    scale = mesh.area**0.5
+    keep = np.ones(mesh.n_vertices, bool)
+    # a ball of radius r covers about π r²; the balls come in blocks that can't overshoot by much
+    block = max(1, int(0.1 / (np.pi * np.mean(_HOLE_RADII) ** 2)))
+    while True:
+        centres = rng.choice(mesh.n_vertices, size=min(block, mesh.n_vertices), replace=False)
+        radii = rng.uniform(*_HOLE_RADII, size=len(centres)) * scale
+        for row, radius in zip(geodesic_distances(mesh, centres, method="dijkstra"), radii, strict=True):
+            keep &= row > radius
+            if mesh.face_areas[keep[mesh.faces].all(axis=1)].sum() <= target * mesh.area:
+                return keep
+
+
+def _keep(mesh: Mesh, keep: Bool[np.ndarray, "n"], cutter: str) -> Cut:
+    """The largest piece of what is kept, without vertices where it hangs together by a single point."""
+    vertex_map = np.arange(mesh.n_vertices)
+    part = mesh
+    while True:
+        if not keep[part.faces].all(axis=1).any():
+            raise ValueError(f"{cutter} left no face of {mesh.name} ({mesh.n_vertices} vertices); cut less away")
+        part, kept = part.submesh(keep)
+        vertex_map = vertex_map[kept]
+        part, kept = part.largest_component()
+        vertex_map = vertex_map[kept]
+        # where the whole is a manifold the part shall be one: a vertex between two fans of faces goes, too
+        keep = (part.fans_per_vertex <= 1) | (mesh.fans_per_vertex[vertex_map] > 1)
+        if keep.all():
+            return Cut(part, vertex_map, mesh)
+
+
+def _checked_vector(values: Point, name: str) -> Float[np.ndarray, "3"]:
+    vector = np.asarray(values, dtype=float)
+    if vector.shape != (3,) or not np.isfinite(vector).all():
+        raise ValueError(f"{name} must be three finite numbers, got {values!r}")
+    return vector

@@ -1,0 +1,1 @@
+"""Surfaces made here: primitives, the Swiss roll, bodies, people."""

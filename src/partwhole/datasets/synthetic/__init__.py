@@ -1,0 +1,1 @@
+"""Sets of pairs made from shapes, and folders of pairs."""

@@ -1,0 +1,1 @@
+"""Neighbour graphs of point clouds: distances along them, and the boundary."""

@@ -1,0 +1,1 @@
+"""Every method of the paper's comparison, and how they are compared."""

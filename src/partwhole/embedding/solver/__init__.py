@@ -1,0 +1,1 @@
+"""Weighted multidimensional scaling: stress and its minimisation."""

@@ -1,0 +1,238 @@
+"""`partwhole reproduce figures`: the figures of the paper, drawn again from data and models that are at hand."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+
+import typer
+
+from partwhole.cli.shared.console import Voice, output_folder, to_json, write_text
+from partwhole.cli.shared.criteria import SYMBOLS, all_criteria, draw_trust, telling_vertex, true_distances
+from partwhole.cli.shared.learning import CacheOption, DeviceOption, WorkersOption, chosen_cache, ready, stages
+from partwhole.cli.shared.models import load_models, model_file, offered_models
+from partwhole.cli.shared.options import JsonOption, QuietOption
+from partwhole.cli.shared.overwriting import below, check_folder
+from partwhole.cli.shared.pairs import SetName, files_of, pairs_from
+from partwhole.experiments.swiss_roll import WRITES as SWISS_ROLL
+from partwhole.experiments.swiss_roll import swiss_roll
+
+if TYPE_CHECKING:
+    from partwhole.datasets.cutting.cuts import Cut
+    from partwhole.datasets.pairs import Pair
+    from partwhole.matching.matcher import Matcher
+
+WRITES = (
+    *("regions.png", "soft-masks.png", "shares.png", "maps-*.png", "curves-*.png", "summary.json"),
+    *below("swiss-roll", SWISS_ROLL),
+)
+What = Literal["regions", "shares", "swiss-roll", "maps"]
+_SETS: tuple[SetName, ...] = ("pfaust-m", "pfaust-h", "shrec16-cuts", "shrec16-holes")
+# so many parts for the shares of pairs, and so many pairs for a grid of maps
+_PARTS, _ROWS = 3, 3
+
+
+def figures(
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Folder of the published sets; PARTWHOLE_DATA, or generated bodies if not given."
+        ),
+    ] = None,
+    models: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="NAME|PATH",
+            autocompletion=offered_models,
+            help="Whose maps are drawn; may be repeated.",
+        ),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[regions|shares|swiss-roll|maps]", help="Only these; may be repeated."),
+    ] = None,
+    pairs: Annotated[
+        int | None, typer.Option(min=1, help="Test pairs of each set that curves are made of; all if not given.")
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the figures.")] = Path(
+        "figures"
+    ),
+    device: DeviceOption = "cpu",
+    workers: WorkersOption = None,
+    cache: CacheOption = True,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Draw the paper's figures: guaranteed regions, shares of pairs, the Swiss roll, grids of maps and their curves.
+
+    Regions and shares are of parts of PFAUST where the data is at hand, else of generated bodies. Maps are drawn for each set
+    that is at hand and each model that is given. Every figure is a PNG; none needs a display.
+    """
+    voice = Voice(as_json=as_json, quiet=quiet)
+    wanted = _wanted(only)
+    if models and "maps" not in wanted:
+        raise ValueError("--model is for maps, which --only leaves out")
+    weights = [model_file(model) for model in models or ()]
+    root = data or (Path(os.environ["PARTWHOLE_DATA"]) if os.environ.get("PARTWHOLE_DATA") else None)
+    if root is not None and not root.is_dir():
+        raise ValueError(f"--data {root} is no folder")
+    check_folder(output, WRITES, [*weights, *files_of(root)])
+    folder = output_folder(output)
+    files: dict[str, Path] = {}
+    if {"regions", "shares"} & set(wanted):
+        files |= _of_distances(wanted, _cuts(root, voice), folder, voice)
+    if "swiss-roll" in wanted:
+        place = folder / "swiss-roll"
+        swiss_roll(seeds=1, noise=[0.0], output=place, quiet=True)
+        files["swiss-roll"] = place / "grid-noise-0.png"
+    if "maps" in wanted:
+        machine: dict[str, Any] = {"device": device, "cache": chosen_cache(cache, voice), "workers": workers}
+        files |= _of_maps(models or [], root, pairs, folder, voice, machine)
+    for file in files.values():
+        voice.say(f"wrote {file}")
+    summary = {"figures": files, "notes": voice.notes}
+    write_text(folder / "summary.json", to_json(summary) + "\n")
+    voice.finish(summary)
+
+
+def _wanted(only: Sequence[str] | None) -> tuple[str, ...]:
+    known = get_args(What)
+    wrong = [word for word in only or () if word not in known]
+    if wrong:
+        raise ValueError(f"--only must be one of {', '.join(known)}, got {wrong[0]}")
+    return tuple(word for word in known if not only or word in only)
+
+
+def _cuts(root: Path | None, voice: Voice) -> list[Cut]:
+    """Parts with many holes, and the wholes they were cut from."""
+    if root is not None:
+        from partwhole.datasets import PFaust
+
+        try:
+            collection = PFaust(root, "H")
+            return [collection.cut(k) for k in range(_PARTS)]
+        except FileNotFoundError as missing:
+            voice.note(f"no PFAUST-H in {root}, so bodies are generated ({missing})")
+    else:
+        voice.note("no data was given, so bodies are generated")
+    from partwhole.datasets import make_body, random_cuts
+
+    return [random_cuts(make_body("biped", 2500, seed=k).pose(k), "pfaust-h", seed=k) for k in range(_PARTS)]
+
+
+def _of_distances(wanted: Sequence[str], cuts: Sequence[Cut], folder: Path, voice: Voice) -> dict[str, Path]:
+    """The regions guaranteed with one vertex, as masks and as soft masks, and the shares of all pairs."""
+    from partwhole.criterion.study import consistency
+    from partwhole.geodesics import geodesic_distances
+    from partwhole.viewer.figures.colors import GUARANTEED
+    from partwhole.viewer.figures.trust_figures import shares_figure
+
+    files: dict[str, Path] = {}
+    first, *others = cuts
+    with voice.progress("distances") as progress:
+        progress(0, len(cuts))
+        on_part = geodesic_distances(first.part, method="dijkstra")
+        if "regions" in wanted:
+            files |= {"regions": folder / "regions.png", "soft masks": folder / "soft-masks.png"}
+            trust = all_criteria(first.part, on_part)
+            draw_trust(
+                first.part, telling_vertex(trust.criteria), trust.criteria, files["regions"], soft=files["soft masks"]
+            )
+        if "shares" not in wanted:
+            return files
+        rows = []
+        for done, cut in enumerate((first, *others)):
+            progress(done, len(cuts))
+            distances = on_part if cut is first else geodesic_distances(cut.part, method="dijkstra")
+            on_whole = true_distances(cut, method="dijkstra")
+            rows.append(consistency(cut.part, distances, on_whole, tolerances=[1e-6]).rows[0])
+        progress(len(cuts), len(cuts))
+    files["shares"] = folder / "shares.png"
+    kinds = [
+        found.kind for found in rows[0].criteria if all(found.kind in {g.kind for g in row.criteria} for row in rows)
+    ]
+    bars = [(SYMBOLS[kind], sum(_share(row, kind) for row in rows) / len(rows), GUARANTEED[kind]) for kind in kinds]
+    consistent = sum(row.consistent for row in rows) / len(rows)
+    title = f"Pairs whose distance is guaranteed, mean of {len(rows)} parts"
+    shares_figure(bars, consistent=consistent, title=title, path=files["shares"])
+    return files
+
+
+def _share(row: Any, kind: str) -> float:
+    return next(found.n_guaranteed for found in row.criteria if found.kind == kind) / row.n_pairs
+
+
+@dataclass(frozen=True)
+class _Set:
+    name: SetName
+    title: str
+    pairs: list[Pair]
+
+
+def _of_maps(
+    models: Sequence[str],
+    root: Path | None,
+    count: int | None,
+    folder: Path,
+    voice: Voice,
+    machine: dict[str, Any],
+) -> dict[str, Path]:
+    if not models:
+        voice.note("no maps are drawn: give models with --model")
+        return {}
+    ready(machine["device"])
+    matchers = load_models([Path(model) for model in models], machine["device"])
+    sets = _sets(root, count, voice)
+    files: dict[str, Path] = {}
+    for found in sets:
+        files |= _maps_of(found, matchers, folder, voice, machine)
+    return files
+
+
+def _sets(root: Path | None, count: int | None, voice: Voice) -> list[_Set]:
+    """The test pairs of each set that is at hand, or those of generated bodies."""
+    found = []
+    for name in _SETS if root is not None else ():
+        try:
+            pairs = pairs_from(root, name, "test")
+        except (FileNotFoundError, ValueError) as missing:
+            voice.note(f"{name} is left out: {missing}")
+            continue
+        found.append(_Set(name, pairs.name, [pairs[k] for k in range(min(count or len(pairs), len(pairs)))]))
+    if not found:
+        bodies = pairs_from(None, "bodies", "test")
+        found.append(_Set("bodies", bodies.name, [bodies[k] for k in range(min(count or len(bodies), len(bodies)))]))
+    return found
+
+
+def _maps_of(
+    found: _Set, matchers: Mapping[str, Matcher], folder: Path, voice: Voice, machine: dict[str, Any]
+) -> dict[str, Path]:
+    from partwhole.evaluation import pck_plot
+    from partwhole.experiments.study import Examiner, Source
+    from partwhole.viewer.figures.grids import map_grid
+
+    results = {}
+    with stages(voice) as report:
+        examiner = Examiner({found.name: Source(found.title, lambda: found.pairs)}, progress=report, **machine)
+        for name, matcher in matchers.items():
+            results[name] = examiner.examination(found.name, matcher.config).of(matcher, progress=report)
+    files = {f"maps, {found.name}": folder / f"maps-{found.name}.png"}
+    files[f"curves, {found.name}"] = folder / f"curves-{found.name}.png"
+    # from all over the set, the first pair among them
+    step = max(1, len(found.pairs) // _ROWS)
+    chosen = list(range(0, len(found.pairs), step))[:_ROWS]
+    maps, notes = {}, {}
+    for name, evaluation in results.items():
+        rows = [evaluation.pairs[k] for k in chosen]
+        maps[name] = [row.vertex_map for row in rows if row.vertex_map is not None]
+        notes[name] = [f"{100 * row.mean:.1f}" for row in rows]
+    map_grid([found.pairs[k] for k in chosen], maps, notes=notes, path=files[f"maps, {found.name}"])
+    curves = {name: evaluation.pck() for name, evaluation in results.items()}
+    pck_plot(curves, files[f"curves, {found.name}"], title=f"{found.title}, {len(found.pairs)} pairs")
+    return files

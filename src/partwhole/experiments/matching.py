@@ -1,0 +1,304 @@
+"""`partwhole reproduce pfaust` and `shrec16`: the errors of the paper's tables, trained again, beside the published ones."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from partwhole.cli.shared.config_options import chosen_config, written
+from partwhole.cli.shared.console import Voice, output_folder, to_json, write_text
+from partwhole.cli.shared.learning import CacheOption, Device, DeviceOption, WorkersOption, ready
+from partwhole.cli.shared.models import offered_models
+from partwhole.cli.shared.options import JsonOption, QuietOption
+from partwhole.cli.shared.pairs import PUBLISHED_AS
+from partwhole.evaluation import published_rows
+from partwhole.experiments.matching_runs import given_runs, trained_runs
+from partwhole.experiments.tables import Section, present
+from partwhole.matching.training.config import PRESETS, TrainingConfig
+
+if TYPE_CHECKING:
+    from partwhole.experiments.study import Failed, Run, Series
+
+StudyDataOption = Annotated[
+    Path | None,
+    typer.Option("--data", metavar="DIR", help="Folder of the published set; PARTWHOLE_DATA if not given."),
+]
+PresetsOption = Annotated[
+    str | None,
+    typer.Option(metavar="NAME,NAME", help="Which settings; all that there are for the set if not given."),
+]
+SeedsOption = Annotated[str, typer.Option(metavar="K,K", help="A run for each.")]
+IterationsOption = Annotated[
+    int | None, typer.Option(min=1, help="Of each run, one pair each; as in the preset if not given.")
+]
+ChangesOption = Annotated[
+    list[str] | None,
+    typer.Option("--with", metavar="NAME=VALUE", help="Change a choice of all runs; may be repeated."),
+]
+GivenModelsOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--model",
+        "-m",
+        metavar="PATH",
+        autocompletion=offered_models,
+        help="Take this model (a file, or the folder of a run) and train none.",
+    ),
+]
+
+SPLIT = "a split of the contest's training shapes, not its test shapes"
+OFFICIAL = "official test shapes"
+
+
+def pfaust(
+    data: StudyDataOption = None,
+    which: Annotated[Literal["M", "H", "both"], typer.Option("--set", help="PFAUST-M, PFAUST-H or both.")] = "both",
+    presets: PresetsOption = None,
+    seeds: SeedsOption = "0,1,2",
+    iterations: IterationsOption = None,
+    changes: ChangesOption = None,
+    models: GivenModelsOption = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for runs and results; a study goes on there.")
+    ] = Path("reproduce-pfaust"),
+    device: DeviceOption = "cpu",
+    workers: WorkersOption = None,
+    cache: CacheOption = True,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Train on PFAUST with the paper's settings and with ours, and print the errors beside the published ones.
+
+    Shows every evaluation of every seed on the 40 test pairs, then a table: final weights, and, labelled so, those that were
+    best on the test pairs. Interrupt it at any moment: the same command goes on, and trains nothing twice.
+    """
+    voice = Voice(as_json=as_json, quiet=quiet)
+    sets = [f"pfaust-{level.lower()}" for level in (("M", "H") if which == "both" else (which,))]
+    beside = {name: published_rows(PUBLISHED_AS[name]) for name in sets}
+    sections = {name: Section(key=name, published=beside[name]) for name in sets}
+    _reproduce(
+        sections,
+        {name: (name,) for name in sets},
+        data=data,
+        presets=presets,
+        seeds=seeds,
+        iterations=iterations,
+        changes=changes,
+        models=models,
+        output=output,
+        voice=voice,
+        device=device,
+        cache=cache,
+        workers=workers,
+    )
+
+
+def shrec16(
+    data: StudyDataOption = None,
+    which: Annotated[
+        Literal["cuts", "holes", "both"], typer.Option("--set", help="What to train on; tested on both anyway.")
+    ] = "both",
+    presets: PresetsOption = None,
+    seeds: SeedsOption = "0,1,2",
+    iterations: IterationsOption = None,
+    changes: ChangesOption = None,
+    models: GivenModelsOption = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for runs and results; a study goes on there.")
+    ] = Path("reproduce-shrec16"),
+    device: DeviceOption = "cpu",
+    workers: WorkersOption = None,
+    cache: CacheOption = True,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Train on SHREC'16 CUTS and HOLES and test each on both, on a split of the training shapes.
+
+    Of each class CUTS 1 to 9 and HOLES 1 to 6 are trained on, CUTS 10 to 12 and HOLES 7 and 8 are tests. Published errors
+    stand beside; they are those of the contest's test shapes, another test set. Can be interrupted like `reproduce pfaust`.
+    """
+    voice = Voice(as_json=as_json, quiet=quiet)
+    trained = [f"shrec16-{damage}" for damage in (("cuts", "holes") if which == "both" else (which,))]
+    tests = ("shrec16-cuts", "shrec16-holes")
+    _reproduce(
+        {name: shrec16_section(name, official(published_rows(PUBLISHED_AS[name], refined=False))) for name in tests},
+        dict.fromkeys(trained, tests),
+        data=data,
+        presets=presets,
+        seeds=seeds,
+        iterations=iterations,
+        changes=changes,
+        models=models,
+        output=output,
+        voice=voice,
+        device=device,
+        cache=cache,
+        workers=workers,
+    )
+
+
+def shrec16_section(name: str, published: Mapping[str, Mapping[str, float]]) -> Section:
+    """A section whose heading says that the test pairs are not those of the contest."""
+    return Section(
+        key=name,
+        published=published,
+        remarks=(f"Ours: {SPLIT}. Published: the {OFFICIAL} of the contest, which are other shapes.",),
+        heading=f"{PUBLISHED_AS[name]} training split, test ({SPLIT})",
+    )
+
+
+def official(rows: Mapping[str, Mapping[str, float]]) -> dict[str, Mapping[str, float]]:
+    """The same rows, marked as measured on other shapes than ours."""
+    return {f"{label} [{OFFICIAL}]": row for label, row in rows.items()}
+
+
+def _reproduce(
+    sections: Mapping[str, Section],
+    tested_on: Mapping[str, tuple[str, ...]],
+    *,
+    data: Path | None,
+    presets: str | None,
+    seeds: str,
+    iterations: int | None,
+    changes: list[str] | None,
+    models: list[Path] | None,
+    output: Path,
+    voice: Voice,
+    device: Device,
+    cache: bool,
+    workers: int | None,
+) -> None:
+    """Train on each set that has tests, or take the models, and show the sections."""
+    ready(device)
+    root = data_folder(data)
+    machine: dict[str, Any] = {"device": device, "cache": cache, "workers": workers}
+    failed: list[Failed] = []
+    series: list[Series] = []
+    if models:
+        given = {"--presets": presets, "--iterations": iterations, "--with": changes}
+        misplaced = [option for option, value in given.items() if value is not None]
+        if misplaced:
+            raise ValueError(f"{misplaced[0]} is for training, and --model trains nothing; leave one of them out")
+        tests = list(dict.fromkeys(test for tests in tested_on.values() for test in tests))
+        runs = given_runs(models, root, tests, output, voice, **machine)
+    else:
+        series = preset_series(tested_on, presets, changes or (), iterations)
+        runs, failed = trained_runs(series, parsed_seeds(seeds), root, output, voice, **machine)
+    shown = [
+        section.with_remarks([described(s.name, s.config) for s in series if section.key in s.tested_on])
+        for section in sections.values()
+    ]
+    finish(shown, runs, failed, output, voice)
+
+
+def preset_series(
+    tested_on: Mapping[str, tuple[str, ...]], presets: str | None, changes: Sequence[str], iterations: int | None
+) -> list[Series]:
+    """A series for each preset of each set: those whose names begin with the set's, or those of them that are named."""
+    from partwhole.experiments.study import Series
+
+    of_sets = {name: next((s for s in tested_on if name == s or name.startswith(f"{s}-")), None) for name in PRESETS}
+    known = [name for name, of in of_sets.items() if of is not None]
+    chosen = known if presets is None else [name.strip() for name in presets.split(",") if name.strip()]
+    unknown = [name for name in chosen if name not in known]
+    if unknown or not chosen:
+        raise ValueError(
+            f"--presets {presets}: there is no preset {unknown[0] if unknown else ''!r} for {' or '.join(tested_on)}; "
+            f"there are {', '.join(known)}"
+        )
+    made = []
+    for name in dict.fromkeys(chosen):
+        of = of_sets[name]
+        assert of is not None
+        crossed = len(tested_on[of]) > 1
+        made.append(
+            Series(
+                name=name,
+                label=f"{name}, trained on {of.rpartition('-')[2].upper()}" if crossed else name,
+                config=chosen_config(name, changes, iterations=iterations),
+                trained_on=of,
+                tested_on=tested_on[of],
+            )
+        )
+    return made
+
+
+def described(name: str, config: TrainingConfig) -> str:
+    """What a preset is, and what of it was changed.
+
+    >>> described("pfaust-m", PRESETS["pfaust-m"].with_changes(iterations=500))
+    "pfaust-m: the paper's settings, here with iterations=500"
+    """
+    paper = max((base for base in _PAPER if name == base or name.startswith(f"{base}-")), key=len)
+    own = PRESETS[name]
+    what = "the paper's settings" if name == paper else f"our settings: {paper} with {differences(PRESETS[paper], own)}"
+    changed = differences(own, config)
+    return f"{name}: {what}{f', here with {changed}' if changed else ''}"
+
+
+_PAPER = ("pfaust-m", "pfaust-h", "shrec16-cuts", "shrec16-holes")
+
+
+def differences(before: TrainingConfig, after: TrainingConfig) -> str:
+    """The choices of `after` that `before` has not, but for the seed."""
+    names = [field.name for field in fields(after) if field.name != "seed"]
+    changed = [name for name in names if getattr(before, name) != getattr(after, name)]
+    return ", ".join(f"{name}={written(getattr(after, name))}" for name in changed)
+
+
+def parsed_seeds(text: str) -> tuple[int, ...]:
+    """The seeds of `--seeds`.
+
+    >>> parsed_seeds("0, 1,2")
+    (0, 1, 2)
+    """
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if not words or not all(word.isdecimal() for word in words) or len(set(map(int, words))) < len(words):
+        raise ValueError(f"--seeds takes different whole numbers with commas between them, such as 0,1,2, got {text!r}")
+    return tuple(map(int, words))
+
+
+def data_folder(data: Path | None) -> Path:
+    """The folder that was named, or that of PARTWHOLE_DATA."""
+    named = os.environ.get("PARTWHOLE_DATA")
+    if data is None and not named:
+        raise ValueError("--data is missing, and PARTWHOLE_DATA is not set: the folder of the published set")
+    return data or Path(str(named))
+
+
+def finish(
+    sections: Sequence[Section],
+    runs: Sequence[Run],
+    failed: Sequence[Failed],
+    output: Path,
+    voice: Voice,
+    **more: Any,
+) -> None:
+    """Tables and files; exit code 1 if some runs failed, since the tables lack them."""
+    folder = output_folder(output)
+    found = present(sections, runs, folder, voice)
+    lost = [{"series": f.planned.series.name, "seed": f.planned.seed, "reason": f.reason} for f in failed]
+    done = [
+        {"series": run.series.name, "seed": run.seed, "seconds": run.seconds, "trained": run.trained} for run in runs
+    ]
+    files = {"summary": folder / "summary.json"}
+    summary = {
+        "sets": found,
+        **more,
+        "runs": done,
+        "failed": lost,
+        "notes": voice.notes,
+        "complete": not lost,
+        "files": files,
+    }
+    write_text(files["summary"], to_json(summary) + "\n")
+    voice.say(f"wrote {files['summary']}")
+    voice.finish(summary)
+    if failed:
+        voice.say(f"{len(failed)} runs failed and are not in the tables; give the same command again to repeat them")
+        raise typer.Exit(1)

@@ -1,0 +1,349 @@
+"""Studies: choices that are trained with several seeds each, every run once, and the errors of what came out.
+
+    folder/SERIES/seed-K    a run: finished ones are read, unfinished ones go on, the others begin
+
+Surfaces are prepared once for all runs that need them prepared in the same way, whatever their seeds.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from partwhole.datasets.pairs import Pair
+from partwhole.evaluation import Evaluation
+from partwhole.matching.evaluation import Examination
+from partwhole.matching.matcher import Matcher
+from partwhole.matching.network.surface import Surface, pair_weights
+from partwhole.matching.network.weights import read_tensors
+from partwhole.matching.readout.soft_map import ReadOut
+from partwhole.matching.training.config import TrainingConfig
+from partwhole.matching.training.prepared_pairs import Report, Stock, prepared
+from partwhole.matching.training.run_folder import MODEL, STATE, Progress
+from partwhole.matching.training.train import train
+from partwhole.mesh import Mesh
+from partwhole.store.cache import Cache, hash_of
+
+READ_OUTS: tuple[ReadOut, ...] = ("spectral", "features")
+
+# characters of what is said about a failure: a report of memory can be long
+_REASON = 300
+
+# choices that the surfaces of a stock don't depend on; one that is not named here is taken to matter
+_NOT_OF_SURFACES = (
+    *("inputs", "width", "blocks", "features", "dropout", "temperature"),
+    *("distortion_weight", "orthogonality_weight", "iterations", "evaluate_every", "seed"),
+    *("learning_rate", "final_learning_rate", "cosine_epochs", "gradient_norm"),
+    *("rotation", "vertical", "tilt", "noise", "noise_limit", "scaling", "headings", "whole_headings", "judged_by"),
+    *("upright", "alignments"),
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Pairs that are read when they are needed.
+
+    Attributes
+    ----------
+    name : what the pairs are, for tables
+    read : gives the pairs
+    """
+
+    name: str
+    read: Callable[[], Sequence]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series:
+    """A row of a study: choices, the pairs they are trained on, and the pairs they are tested on.
+
+    Attributes
+    ----------
+    name : of the folder of its runs
+    label : what tables call it
+    config : every choice but the seed
+    trained_on : key of the training pairs
+    tested_on : keys of the test pairs
+    """
+
+    name: str
+    label: str
+    config: TrainingConfig
+    trained_on: str
+    tested_on: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One run of a series."""
+
+    series: Series
+    seed: int
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        return f"{self.series.label}, seed {self.seed}"
+
+    @property
+    def config(self) -> TrainingConfig:
+        return self.series.config.with_changes(seed=self.seed)
+
+    def check(self) -> None:
+        """Raise ValueError if the folder holds a run with other choices."""
+        for file in (self.folder / MODEL, self.folder / STATE):
+            if file.exists():
+                card = read_tensors(file)[1]
+                ours, theirs = self.config.to_json(), TrainingConfig.from_json(card["config"]).to_json()
+                for name in ours:
+                    if ours[name] != theirs[name]:
+                        raise ValueError(
+                            f"the run in {self.folder} had {name}={theirs[name]!r}, now it is {ours[name]!r}; go on with "
+                            "the same choices, or choose another folder"
+                        )
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A trained run and its errors.
+
+    Attributes
+    ----------
+    series, seed : which run it is
+    errors : by key of the test pairs and read-out, of the final weights
+    evaluations : what was recorded on the way; "data" is the key of the test pairs
+    seconds : that its iterations took
+    trained : now; False if it was there already
+    """
+
+    series: Series
+    seed: int
+    errors: Mapping[tuple[str, str], Evaluation]
+    evaluations: tuple[dict[str, Any], ...] = ()
+    seconds: float = field(default=float("nan"), kw_only=True)
+    trained: bool = field(default=False, kw_only=True)
+
+    def of(self, test: str) -> list[dict[str, Any]]:
+        """The recorded evaluations of these test pairs."""
+        return [found for found in self.evaluations if found["data"] == test]
+
+    def best_on_test(self, test: str) -> dict[str, Any] | None:
+        """The recorded evaluation of the lowest micro error, which only the test pairs can tell; None without any."""
+        return min(self.of(test), key=lambda found: found["micro"], default=None)
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A run that did not come to its end, and why."""
+
+    planned: Planned
+    reason: str
+
+
+class Examiner:
+    """Test pairs, prepared once for all matchers that need the same of them.
+
+    Parameters
+    ----------
+    tests : by key
+    options : `device`, `cache`, `workers` and `progress` of `prepared`
+    """
+
+    def __init__(self, tests: Mapping[str, Source], **options: Any) -> None:
+        self.tests, self.options = tests, options
+        self._held: dict[tuple[Any, ...], Examination] = {}
+
+    def examination(self, test: str, config: TrainingConfig) -> Examination:
+        """Of these test pairs, for networks with these choices."""
+        key = test, *Examination.needs(config)
+        if key not in self._held:
+            source = self.tests[test]
+            self._held[key] = Examination(list(source.read()), config, name=source.name, **self.options)
+        return self._held[key]
+
+    def errors(self, matcher: Matcher, tests: Iterable[str]) -> dict[tuple[str, str], Evaluation]:
+        """Of a matcher on these test pairs, read in every way."""
+        known = matcher.card.get("weights")
+        weights: Any = known if known in ("final", "validated", "best-on-test") else "final"
+        knobs: dict[str, Any] = {"weights": weights, "progress": self.options.get("progress")}
+        return {
+            (test, read_out): self.examination(test, matcher.config).of(matcher, read_out=read_out, **knobs)
+            for test in tests
+            for read_out in READ_OUTS
+        }
+
+
+class Study:
+    """Several series, each trained with the same seeds.
+
+    Parameters
+    ----------
+    series : the rows
+    seeds : of the runs of each
+    folder : where the runs are
+    train, test : pairs by the keys that the series name
+    check : called with training pairs before they are prepared; what it raises is the failure of the run
+    device, cache, workers, progress : see `prepared`; progress is also told of "all runs", in iterations
+
+    `notes` says what is unusual about the surfaces, once they are prepared.
+    """
+
+    def __init__(
+        self,
+        series: Sequence[Series],
+        seeds: Sequence[int],
+        folder: str | Path,
+        *,
+        train: Mapping[str, Source],
+        test: Mapping[str, Source],
+        check: Callable[[list[Pair]], None] | None = None,
+        device: str = "cpu",
+        cache: Cache | None = None,
+        workers: int | None = None,
+        progress: Report | None = None,
+    ) -> None:
+        self.planned = [Planned(s, seed, Path(folder) / s.name / f"seed-{seed}") for s in series for seed in seeds]
+        self._report = progress or (lambda what, done, total: None)
+        self._train, self._check, self._device = train, check, device
+        self._options: dict[str, Any] = {"device": device, "cache": cache, "workers": workers}
+        self._examiner = Examiner(test, progress=progress, **self._options)
+        self.notes: list[str] = []
+        self._pairs: tuple[str, list[Pair]] | None = None
+        self._stock: tuple[dict[str, Any], Stock] | None = None
+        # before anything that takes time
+        for planned in self.planned:
+            planned.check()
+
+    def results(self, heartbeat: Callable[[Planned, Progress], None] | None = None) -> Iterator[Run | Failed]:
+        """The runs, one after the other; one that fails does not keep the others from being done.
+
+        Parameters
+        ----------
+        heartbeat : see `train`; it is told which run it is. What it raises ends the study, which can go on later
+        """
+        todo = [planned for planned in self.planned if not (planned.folder / MODEL).exists()]
+        total, done = sum(planned.config.iterations for planned in todo), 0
+        for planned in self.planned:
+
+            def report(what: str, now: int, of: int, before: int = done) -> None:
+                self._report(what, now, of)
+                if what == "training":
+                    self._report("all runs", before + now, total)
+
+            result: Run | Failed
+            try:
+                result = self._result(planned, report, heartbeat)
+            except Exception as fault:
+                # a ValueError says what is wrong and what to do; others say what they are
+                kind = "" if isinstance(fault, ValueError) else f"{type(fault).__name__}: "
+                result = Failed(planned, kind + " ".join(str(fault).split())[:_REASON])
+            if isinstance(result, Failed):
+                # it may have been for want of memory
+                self._stock = None
+                self._free()
+            done += planned.config.iterations * (planned in todo)
+            yield result
+
+    def _result(self, planned: Planned, report: Report, heartbeat: Callable[[Planned, Progress], None] | None) -> Run:
+        series, config = planned.series, planned.config
+        pairs = self._pairs_of(series.trained_on)
+        found = read_run(planned.folder, pairs, device=self._device)
+        trained = found is None
+        if found is None:
+            run = train(
+                self._stock_of(series.trained_on, pairs, config),
+                config,
+                watch={test: self._examiner.examination(test, config) for test in series.tested_on},
+                folder=planned.folder,
+                resume=True,
+                progress=report,
+                heartbeat=None if heartbeat is None else lambda state: heartbeat(planned, state),
+                **self._options,
+            )
+            found = run.matcher, run.evaluations, run.seconds
+            # what a captured step held on the device
+            self._free()
+        matcher, evaluations, seconds = found
+        errors = self._examiner.errors(matcher, series.tested_on)
+        return Run(series, planned.seed, errors, evaluations, seconds=seconds, trained=trained)
+
+    def _pairs_of(self, key: str) -> list[Pair]:
+        if self._pairs is None or self._pairs[0] != key:
+            self._pairs = key, list(self._train[key].read())
+        return self._pairs[1]
+
+    def _stock_of(self, trained_on: str, pairs: list[Pair], config: TrainingConfig) -> Stock:
+        choices = {name: value for name, value in config.to_json().items() if name not in _NOT_OF_SURFACES}
+        wanted = {"pairs": trained_on, **choices}
+        held = self._stock
+        if held is not None:
+            different = {name for name in wanted if wanted[name] != held[0][name]}
+            if not different:
+                return held[1]
+            if different <= {"criterion", "mask"}:
+                self._stock = wanted, reweighted(held[1], config)
+                return self._stock[1]
+        # two of them may not fit on the device
+        self._stock = held = None
+        self._free()
+        if self._check is not None:
+            self._check(pairs)
+        supervised = config.correspondence_weight > 0
+        stock = prepared(pairs, config, truth=supervised, progress=self._report, **self._options)
+        self.notes += [note for note in stock.notes if note not in self.notes]
+        self._stock = wanted, stock
+        return stock
+
+    def _free(self) -> None:
+        """Give back memory of the device that nothing uses any more."""
+        if self._device == "cuda":
+            gc.collect()
+            torch.cuda.empty_cache()
+
+
+def read_run(
+    folder: Path, pairs: Sequence[Pair], *, device: str = "cpu"
+) -> tuple[Matcher, tuple[dict[str, Any], ...], float] | None:
+    """Final weights, evaluations and seconds of the finished run in a folder; None if there is none yet.
+
+    Parameters
+    ----------
+    folder : of the run
+    pairs : that it must have been trained on
+    device : for the matcher
+    """
+    if not (folder / MODEL).exists():
+        return None
+    matcher = Matcher.load(folder / MODEL, device=device)
+    if matcher.card.get("data", {}).get("hash") != pairs_hash(pairs):
+        raise ValueError(f"the run in {folder} was made with other pairs; give it the same data, or another folder")
+    card = read_tensors(folder / STATE)[1] if (folder / STATE).exists() else {}
+    return matcher, tuple(card.get("evaluations", ())), float(card.get("seconds", float("nan")))
+
+
+def pairs_hash(pairs: Iterable[Pair]) -> str:
+    """Of the content of every pair, in their order: what a run notes about its data."""
+    return hash_of([[pair.part.content_hash, pair.whole.content_hash] for pair in pairs])
+
+
+def reweighted(stock: Stock, config: TrainingConfig) -> Stock:
+    """The same surfaces with weights by another criterion or mask; distances are not measured again."""
+
+    def weighed(part: Surface, mesh: Mesh) -> Surface:
+        D = part.distances
+        if D is None:
+            raise ValueError("the stock has no distances to weigh pairs by; prepare it with for_loss=True")
+        if mesh.n_components > 1:
+            # a surface keeps 0 where the distance is infinite
+            labels = torch.as_tensor(mesh.component_labels, device=D.device)
+            D = torch.where(labels[:, None] == labels, D, float("inf"))
+        W = pair_weights(mesh, D, part.mass, criterion=config.criterion, mask=config.mask)
+        return part.with_loss(part.distances, W)
+
+    parts = tuple(weighed(part, mesh) for part, mesh in zip(stock.parts, stock.meshes[0], strict=True))
+    return replace(stock, parts=parts)

@@ -1,0 +1,1 @@
+"""What is kept between matches: results, templates and their features."""

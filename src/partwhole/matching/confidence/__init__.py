@@ -1,0 +1,1 @@
+"""How sure a map is: cues at each vertex, the rule that makes confidence of them, doubtful regions."""

@@ -1,0 +1,92 @@
+"""Findings: how well a map fits as a whole, and what has to be said about it in words."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from partwhole.matching.confidence.regions import reversed_share
+from partwhole.matching.result import DOUBTFUL, Fit
+from partwhole.matching.scans.units import percent
+from partwhole.matching.search.score import curvature_agreement
+from partwhole.matching.search.search import STRETCHED, Position
+from partwhole.matching.search.trials import best_stretch, rival
+
+# of a map that fits, less than this is doubtful; lateration makes distances agree even where all is wrong
+_MOSTLY = 2 / 3
+# what fewer vertices say of a place is little, and confidence falls with their number
+FEW = 100
+
+
+def fit_of(vertex_map: Int[Tensor, "p"], position: Position) -> Fit:
+    """How well a map fits that was read in this position."""
+    part, whole, (part_mesh, whole_mesh) = position.shown.part, position.shown.whole, position.shown.meshes
+    assert part.distances is not None
+    assert whole.distances is not None
+    guaranteed = position.shown.guaranteed
+    off = (whole.distances[vertex_map][:, vertex_map].float() - part.distances).abs_().mul_(guaranteed)
+    pairs = int(guaranteed.sum())
+    # a vertex with itself is always guaranteed, and says nothing
+    others = max(pairs - len(part), 1)
+    second = rival(position.chosen, position.trials)
+    angle = None if second is None else math.degrees(second[0].turn - position.chosen.turn)
+    return Fit(
+        guaranteed=pairs / len(part) ** 2,
+        criterion=position.shown.criterion,
+        distortion=float(off.sum()) / others,
+        stretch=best_stretch(vertex_map, part, whole),
+        curvature=float(curvature_agreement(vertex_map, part, whole)),
+        reversed=reversed_share(vertex_map.cpu().numpy().astype(np.int64), part_mesh, whole_mesh),
+        rival_angle=None if angle is None else (angle + 180) % 360 - 180,
+        rival_margin=None if second is None else second[1],
+    )
+
+
+def evidence_for(position: Position) -> float:
+    """How many vertices speak for a place: those of the part, or those of the whole that it covers, if they are fewer."""
+    part, whole = position.shown.meshes
+    return min(part.n_vertices, whole.n_vertices * part.area / whole.area)
+
+
+def tempered(sure: Float[np.ndarray, "p"], fit: Fit, position: Position) -> Float[np.ndarray, "p"]:
+    """Confidence that does not exceed how the map fits as a whole, nor what few vertices can say.
+
+    Signs at a vertex can look well where everything is wrong: a map that fits badly is doubtful everywhere.
+    """
+    found = sure * fit.credit * min(evidence_for(position) / FEW, 1.0)
+    area = position.shown.meshes[0].vertex_areas
+    if fit.credit == 1 and area[found < DOUBTFUL].sum() > _MOSTLY * area.sum():
+        return DOUBTFUL * found
+    return found
+
+
+def warnings_about(fit: Fit, doubtful_share: float) -> tuple[str, ...]:
+    """What a reader should know before using the map, the gravest first."""
+    said = []
+    if fit.poor or doubtful_share > _MOSTLY:
+        said.append(
+            f"the map fits badly (curvature agrees to {fit.curvature:.2f}, distances are off by {100 * fit.distortion:.1f} % "
+            "of √area): the part may belong to something else, lie another way up (up='auto'), or have other units"
+        )
+    if fit.mirrored:
+        said.append(
+            f"probably a mirror image: {percent(fit.reversed)} of the area comes out with its orientation reversed, left for "
+            "right; or the part is inside out"
+        )
+    if fit.perhaps_turned:
+        assert fit.rival_angle is not None
+        said.append(
+            f"perhaps the wrong way round: with the part turned by {abs(fit.rival_angle):.0f}° another map fits about as "
+            f"well (its score is worse by {fit.rival_margin:.2f})"
+        )
+    if not 1 / STRETCHED < fit.stretch < STRETCHED:
+        said.append(
+            f"distances on the whole are {fit.stretch:.2f} times those on the part: other units or another size; units='any' "
+            "finds the scale"
+        )
+    if doubtful_share > 0.5:
+        said.append(f"{percent(doubtful_share)} of the part's area is doubtful")
+    return tuple(said)

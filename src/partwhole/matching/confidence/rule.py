@@ -1,0 +1,180 @@
+"""Confidence: how sure the place of each vertex is, from signs that can be seen without the truth.
+
+A small rule, fitted to errors that are known, makes the cues of `partwhole.matching.confidence.cues` into an expected
+error, and that into the probability that the place is right. The rule is monotone: a worse cue never raises confidence.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+# the place is counted as right if it is nearer to the truth than this, in √area of the whole
+RIGHT = 0.05
+# signs are lengths, in √area of the whole, but for these; what is smaller than this says no more
+_NO_LENGTHS = ("unlike", "misfit")
+_SMALLEST = 0.005
+# signs that are more unusual than this many deviations count as this
+_UNUSUAL = 4.0
+_RULE = "rule.json"
+_POSITIVE = ("deviation", "even", "slope")
+
+
+@dataclass(frozen=True, eq=False)
+class Signs:
+    """What betrays a wrong place, for each vertex of the part; the larger the worse.
+
+    Distances are in √area of the whole; *around* means averaged over vertices within about 0.06.
+
+    Attributes
+    ----------
+    distortion_close, distortion : mean |D_whole − D_part| to the vertices within about 0.06, and 0.12
+    guaranteed_distortion, guaranteed_distortion_far : the same over guaranteed pairs, within about 0.12, and 0.25
+    rivals : mean distance to where other trials put the vertex, these weighed by how well they fit
+    spread : mean distance to the places that the network thinks possible, around
+    smoothing : distance to the place of the most similar features, around
+    lateration : distance by which guaranteed distances move the smoothed place, around
+    cycle : distance, on the part, to the vertex whose features are most like those of the place, around
+    unlike : 1 − cosine of the features of vertex and place, around
+    misfit : 1 − correlation of the curvature of part and whole through the map: the same for all vertices
+    """
+
+    distortion_close: Float[np.ndarray, "p"]
+    distortion: Float[np.ndarray, "p"]
+    guaranteed_distortion: Float[np.ndarray, "p"]
+    guaranteed_distortion_far: Float[np.ndarray, "p"]
+    rivals: Float[np.ndarray, "p"]
+    spread: Float[np.ndarray, "p"]
+    smoothing: Float[np.ndarray, "p"]
+    lateration: Float[np.ndarray, "p"]
+    cycle: Float[np.ndarray, "p"]
+    unlike: Float[np.ndarray, "p"]
+    misfit: Float[np.ndarray, "p"]
+
+    def __len__(self) -> int:
+        return len(self.distortion)
+
+
+NAMES = tuple(field.name for field in fields(Signs))
+
+
+def stacked(signs: Signs) -> Float[np.ndarray, "p s"]:
+    """The signs as the rule sees them: logarithms of lengths, and the others as they are."""
+    columns = []
+    for name in NAMES:
+        value = np.asarray(getattr(signs, name), np.float64)
+        columns.append(value if name in _NO_LENGTHS else np.log(np.maximum(value, 0) + _SMALLEST))
+    return np.stack(columns, axis=1)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """log e = offset + Σ_k outer_k tanh(inner_k · z + shift_k), z the signs in deviations from their means, inner, outer ≥ 0.
+
+    e is the error to be expected, in √area of the whole; confidence = 1 / (1 + (e / even)^slope), the probability that the
+    error is below `RIGHT`.
+    """
+
+    mean: tuple[float, ...]
+    deviation: tuple[float, ...]
+    inner: tuple[tuple[float, ...], ...]
+    shift: tuple[float, ...]
+    outer: tuple[float, ...]
+    offset: float
+    even: float
+    slope: float
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON has it, and `from_json` reads it."""
+        return {"signs": list(NAMES), **asdict(self)}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Rule:
+        """What `to_json` gave."""
+        held = dict(values)
+        if tuple(held.pop("signs", ())) != NAMES:
+            raise ValueError(f"the rule is for other signs than {', '.join(NAMES)}; fit it again")
+        try:
+            held["inner"] = tuple(map(tuple, held["inner"]))
+            plain: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in held.items()}
+            rule = cls(**plain)
+            fault = rule._fault()
+        except (KeyError, TypeError, ValueError) as error:
+            fault = str(error)
+        if fault:
+            raise ValueError(f"the rule of confidence is damaged ({fault}); fit it again")
+        return rule
+
+    def _fault(self) -> str:
+        """What makes it no rule; empty if nothing does."""
+        units, signs = len(self.inner), len(NAMES)
+        shapes = {
+            "mean": (signs,),
+            "deviation": (signs,),
+            "inner": (units, signs),
+            "shift": (units,),
+            "outer": (units,),
+        }
+        for name, shape in {**shapes, "offset": (), "even": (), "slope": ()}.items():
+            values = np.array(getattr(self, name))
+            if values.shape != shape or values.dtype.kind not in "fi" or not np.isfinite(values).all():
+                return f"{name} should be finite numbers of shape {shape}"
+            low = 0 if name in ("inner", "outer") else np.finfo(float).tiny if name in _POSITIVE else -np.inf
+            if values.size and values.min() < low:
+                return f"{name} should not be {'negative' if low == 0 else '0 or less'}, got {values.min():g}"
+        return ""
+
+
+@cache
+def fitted_rule() -> Rule:
+    """The rule for the model `default`: from benchmarks/confidence.py, on generated people and bodies that nothing is
+    tested on."""
+    return Rule.from_json(json.loads((files("partwhole.matching.confidence") / _RULE).read_text(encoding="utf-8")))
+
+
+def rule_for(card: Mapping[str, Any]) -> Rule:
+    """The rule that was fitted with the model of this card, where it has one under "confidence"; else that of `default`."""
+    held = card.get("confidence")
+    return fitted_rule() if held is None else Rule.from_json(held)
+
+
+def remark_on(card: Mapping[str, Any]) -> tuple[str, ...]:
+    """What has to be said where confidence was fitted with another model; nothing otherwise.
+
+    >>> remark_on({"name": "mine"})
+    ('confidence was fitted with the model default; with mine its order means something, its numbers less',)
+    """
+    name = card.get("name", "another")
+    if name == "default" or "confidence" in card:
+        return ()
+    return (f"confidence was fitted with the model default; with {name} its order means something, its numbers less",)
+
+
+def expected_error(signs: Signs, rule: Rule | None = None) -> Float[np.ndarray, "p"]:
+    """The error to be expected, in √area of the whole."""
+    rule = rule or fitted_rule()
+    z = (stacked(signs) - np.array(rule.mean)) / np.array(rule.deviation)
+    units = np.tanh(np.clip(z, -_UNUSUAL, _UNUSUAL) @ np.array(rule.inner).T + np.array(rule.shift))
+    return np.exp(rule.offset + units @ np.array(rule.outer))
+
+
+def confidence_of(signs: Signs, rule: Rule | None = None) -> Float[np.ndarray, "p"]:
+    """The probability that a place is right, nearer to the truth than `RIGHT`, as far as the signs tell.
+
+    Examples
+    --------
+    >>> lengths = {name: np.array([0.005, 0.3]) for name in NAMES}
+    >>> signs = Signs(**{**lengths, "unlike": np.array([0.1, 0.8]), "misfit": np.array([0.1, 0.8])})
+    >>> sure, doubtful = confidence_of(signs)
+    >>> bool(sure > 0.5 > doubtful)
+    True
+    """
+    rule = rule or fitted_rule()
+    return 1 / (1 + (expected_error(signs, rule) / rule.even) ** rule.slope)

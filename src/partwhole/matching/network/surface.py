@@ -1,0 +1,205 @@
+"""`Surface`: what the network and the losses need of a mesh, as tensors, and how it is computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from partwhole.criterion import boundary_criterion, same_loop_criterion, wormhole_criterion
+from partwhole.geodesics import geodesic_distances
+from partwhole.geodesics.distances import Method
+from partwhole.matching.network.diffusion_net import Operators
+from partwhole.matching.training.config import Inputs, Mask, MaskedBy
+from partwhole.mesh import Mesh
+from partwhole.mesh.curvature import integrated_mean_curvature
+from partwhole.mesh.surface import check_mesh
+from partwhole.spectral import (
+    Eigenpairs,
+    cached_eigenpairs,
+    gradients,
+    heat_kernel_signature,
+    spectral_gradients,
+    wave_kernel_signature,
+)
+from partwhole.spectral import eigenpairs as compute_eigenpairs
+from partwhole.store.cache import Cache, CacheGiven
+
+# for surfaces of area 1, the same on the part and on the whole, so that signatures can be compared
+_HEAT_TIMES = np.geomspace(0.004, 0.5, 16)
+_WAVE_ENERGIES = np.log(np.geomspace(20, 1500, 16))
+_WAVE_WIDTH = 0.4
+_CURVATURE_TIME = 0.0002
+
+CHANNELS = {"xyz": 6, "signatures": 32, "xyz+signatures": 38}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Surface:
+    """What the network and the losses need of a mesh. Leading dimensions, where there are any, are a batch.
+
+    Attributes
+    ----------
+    points, normals : of the vertices, float32 like everything here
+    signatures : of the vertices, that bending does not change
+    mass : vertex areas
+    values, functions : eigenpairs
+    basis : the first eigenfunctions and their gradients, see `Operators`
+    distances : geodesic; only where a loss needs them
+    weights : of pairs of vertices in the loss: mask × area × area; only on parts that a loss needs
+    curvature : mean curvature, a little smoothed
+    absent : −inf for vertices that only fill up a batch and no soft map may reach, 0 for the others; None: there are none
+    truth, truth_shares : for each vertex of a part its vertex of the whole, and how much it counts in a loss that takes the
+        ground truth: its share of the area, 0 where the truth is not known; only where a loss needs them
+    """
+
+    points: Float[Tensor, "*batch n 3"]
+    normals: Float[Tensor, "*batch n 3"]
+    signatures: Float[Tensor, "*batch n s"]
+    mass: Float[Tensor, "*batch n"]
+    values: Float[Tensor, "*batch k"]
+    functions: Float[Tensor, "*batch n k"]
+    basis: Float[Tensor, "*batch n 3 d"]
+    distances: Float[Tensor, "n n"] | None = None
+    weights: Float[Tensor, "n n"] | None = None
+    curvature: Float[Tensor, "*batch n"] | None = None
+    absent: Float[Tensor, "n"] | None = None
+    truth: Int[Tensor, "n"] | None = None
+    truth_shares: Float[Tensor, "n"] | None = None
+
+    def __len__(self) -> int:
+        return self.points.shape[-2]
+
+    def __repr__(self) -> str:
+        return f"Surface({len(self)} vertices, {self.values.shape[-1]} eigenpairs, on {self.points.device})"
+
+    @property
+    def operators(self) -> Operators:
+        """What the network needs to know, beside its inputs."""
+        return Operators(self.mass, self.values[..., : self.basis.shape[-1]], self.basis)
+
+    def inputs(self, kind: Inputs) -> Float[Tensor, "*batch n c"]:
+        """What the network sees of each vertex."""
+        seen = {
+            "xyz": (self.points, self.normals),
+            "signatures": (self.signatures,),
+            "xyz+signatures": (self.points, self.normals, self.signatures),
+        }[kind]
+        return torch.cat(seen, dim=-1)
+
+    def to(self, device: str | torch.device) -> Surface:
+        """The same on another device."""
+        held = {field.name: getattr(self, field.name) for field in fields(self)}
+        return Surface(**{name: None if value is None else value.to(device) for name, value in held.items()})
+
+    def with_loss(self, distances: Tensor | None, weights: Tensor | None = None) -> Surface:
+        """The same with distances, and for a part with the weights of its pairs."""
+        return replace(self, distances=distances, weights=weights)
+
+    def with_truth(self, truth: Int[Tensor, "n"], shares: Float[Tensor, "n"]) -> Surface:
+        """The same, a part, with its ground truth on a whole."""
+        return replace(self, truth=truth, truth_shares=shares)
+
+
+def surface_of(
+    mesh: Mesh, *, eigenpairs: int = 200, diffusion_eigenpairs: int = 128, cache: CacheGiven = None
+) -> Surface:
+    """Operators of a mesh, as tensors in main memory.
+
+    Parameters
+    ----------
+    mesh : in the units of `Pair`: those of a whole of area 1
+    eigenpairs : how many; fewer if the mesh has fewer vertices
+    diffusion_eigenpairs : how many of them the network uses
+    cache : where eigenpairs are kept
+
+    Examples
+    --------
+    >>> from partwhole.datasets import sphere
+    >>> surface_of(sphere(300).scaled(0.28), eigenpairs=50)
+    Surface(300 vertices, 50 eigenpairs, on cpu)
+    """
+    check_mesh(mesh)
+    return tensors_of(arrays_of(mesh, eigenpairs, diffusion_eigenpairs, Cache.meant(cache)))
+
+
+def arrays_of(mesh: Mesh, eigenpairs: int, diffusion_eigenpairs: int, cache: Cache | None) -> dict[str, np.ndarray]:
+    """The same as arrays, which cross from one process to another."""
+    k = min(eigenpairs, mesh.n_vertices)
+    pairs = compute_eigenpairs(mesh, k) if cache is None else cached_eigenpairs(mesh, k, cache)
+    few = pairs.first(min(k, diffusion_eigenpairs))
+    frame = gradients(mesh)
+    found = {
+        "points": mesh.vertices,
+        "normals": mesh.vertex_normals,
+        "signatures": signatures(pairs),
+        "mass": pairs.mass,
+        "values": pairs.values,
+        "functions": pairs.functions,
+        "basis": np.stack([few.functions, *spectral_gradients(few, frame.gx, frame.gy)], axis=1),
+        "curvature": smoothed_curvature(mesh, pairs),
+    }
+    return {name: np.ascontiguousarray(array, np.float32) for name, array in found.items()}
+
+
+def tensors_of(arrays: dict[str, np.ndarray]) -> Surface:
+    return Surface(**{name: torch.from_numpy(array) for name, array in arrays.items()})
+
+
+def signatures(basis: Eigenpairs) -> Float[np.ndarray, "n 32"]:
+    """4πt HKS(t) and WKS at times and frequencies that are the same for all surfaces in the units of `Pair`.
+
+    4πt HKS(t) is 1 in the middle of a plane, whatever t.
+    """
+    heat = heat_kernel_signature(basis, _HEAT_TIMES) * (4 * np.pi * _HEAT_TIMES)
+    return np.concatenate([heat, wave_kernel_signature(basis, _WAVE_ENERGIES, width=_WAVE_WIDTH)], axis=1)
+
+
+def smoothed_curvature(mesh: Mesh, basis: Eigenpairs) -> Float[np.ndarray, "n"]:
+    """Φ exp(−λ t) Φᵀ h, h the integrated mean curvature, t a short time: how the surface bends, without the triangles."""
+    coefficients = basis.functions.T @ integrated_mean_curvature(mesh)
+    return basis.functions @ (np.exp(-basis.values * _CURVATURE_TIME) * coefficients)
+
+
+def distances_of(mesh: Mesh, *, method: Method, device: str) -> Float[Tensor, "n n"]:
+    """Geodesic distances between all vertices, on the device, float32."""
+    if device == "cuda" and method != "exact":
+        return geodesic_distances(mesh, method=method, dtype=np.float32, device="cuda")
+    return torch.from_numpy(np.asarray(geodesic_distances(mesh, method=method, dtype=np.float32))).to(device)
+
+
+def pair_weights(
+    mesh: Mesh,
+    distances: Float[Tensor, "n n"],
+    mass: Float[Tensor, "n"],
+    *,
+    criterion: MaskedBy = "wormhole",
+    mask: Mask = "soft",
+) -> Float[Tensor, "n n"]:
+    """W_ij = M_ij A_i A_j, M the mask of a criterion, 1 without one; 0 where the distance is infinite, mask or not.
+
+    Examples
+    --------
+    >>> from partwhole.datasets import sphere_cap
+    >>> cap = sphere_cap(100)
+    >>> D = distances_of(cap, method="dijkstra", device="cpu")
+    >>> areas = torch.from_numpy(cap.vertex_areas).float()
+    >>> W = pair_weights(cap, D, areas, criterion="none")
+    >>> bool(torch.isclose(W.sum(), areas.sum() ** 2))
+    True
+    """
+    finite = distances.isfinite()
+    if criterion == "none":
+        return finite * (mass[:, None] * mass)
+    compute: Any = {"boundary": boundary_criterion, "wormhole": wormhole_criterion, "same_loop": same_loop_criterion}
+    if distances.is_cuda:
+        found = compute[criterion](mesh, distances, device="cuda")
+        masked = found.soft_mask if mask == "soft" else found.mask
+    else:
+        found = compute[criterion](mesh, distances.numpy())
+        masked = torch.tensor(found.soft_mask if mask == "soft" else found.mask)
+    return torch.where(finite, masked.float(), 0) * (mass[:, None] * mass)

@@ -1,0 +1,1 @@
+"""From features to a map: soft, hard, spectral, ZoomOut, lateration."""

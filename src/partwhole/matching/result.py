@@ -1,0 +1,168 @@
+"""What `match` gives: the map of every vertex of a part, and what is known about it. Nothing here needs torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, Shaped
+
+from partwhole.matching.confidence.regions import DoubtfulRegion
+from partwhole.matching.scans.units import Scaling
+from partwhole.mesh import Mesh
+
+# a vertex is called doubtful below
+DOUBTFUL = 0.5
+# a map that is another one and whose score is so little worse is as likely; fixed on training pairs
+_AS_GOOD = 0.3
+_MIRRORED = 0.5
+# below so much agreement of curvature, or above so much distortion (√area), few maps are right
+_POOR_AGREEMENT, _POOR_DISTORTION = 0.5, 0.12
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How well a map fits, without the truth.
+
+    Attributes
+    ----------
+    guaranteed : share of the pairs of the part whose distances are guaranteed
+    criterion : by which they are
+    distortion : mean |D_whole − D_part| over guaranteed pairs, in √area of the whole
+    stretch : by how much distances on the whole are longer than on the part, over guaranteed pairs
+    curvature : correlation of the mean curvature of part and whole, through the map; 1 is best
+    reversed : share of the area whose orientation comes out reversed; above ½ it is a mirror image
+    rival_angle : the turn, in degrees, of the best map that is another one; None if all trials agree
+    rival_margin : by how much its score is worse; None likewise
+    """
+
+    guaranteed: float
+    criterion: str
+    distortion: float
+    stretch: float
+    curvature: float
+    reversed: float
+    rival_angle: float | None
+    rival_margin: float | None
+
+    @property
+    def mirrored(self) -> bool:
+        """Whether the map is probably a mirror image."""
+        return self.reversed > _MIRRORED
+
+    @property
+    def perhaps_turned(self) -> bool:
+        """Whether the part turned about the vertical fits about as well elsewhere."""
+        return self.rival_margin is not None and self.rival_margin < _AS_GOOD
+
+    @property
+    def poor(self) -> bool:
+        """Whether the map fits so badly that the part may not belong to this whole."""
+        return self.curvature < _POOR_AGREEMENT or self.distortion > _POOR_DISTORTION
+
+    @property
+    def credit(self) -> float:
+        """What the confidence of every vertex is multiplied by, for how the map fits as a whole.
+
+        1, unless it fits badly or is a mirror image: then `DOUBTFUL`, so that all of it is doubtful, and the less the worse
+        it fits. Signs at a vertex can look well where everything is wrong.
+        """
+        if not (self.poor or self.mirrored):
+            return 1.0
+        agreement = min(max(self.curvature, 0.0) / _POOR_AGREEMENT, 1.0)
+        return DOUBTFUL * agreement * min(_POOR_DISTORTION / max(self.distortion, _POOR_DISTORTION), 1.0)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AsMatched:
+    """A map between two surfaces as they were matched: decimated, in pieces worth matching, faces outwards.
+
+    Attributes
+    ----------
+    part, whole : in the units that they were given in
+    vertex_map, confidence : as in `MatchedScan`, for these surfaces
+    """
+
+    part: Mesh
+    whole: Mesh
+    vertex_map: Int[np.ndarray, "m"]
+    confidence: Float[np.ndarray, "m"]
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Vertices of part and whole."""
+        return self.part.n_vertices, self.whole.n_vertices
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MatchedScan:
+    """The map of every vertex of a part, and what is known about it.
+
+    Attributes
+    ----------
+    part, whole : as they were given, or read; vertices are numbered as there
+    vertex_map : for each vertex of the part its vertex of the whole
+    confidence : for each vertex of the part how probable it is that its place is right, from 0 to 1
+    matched : False for vertices without faces or on pieces left out: they have the place of the nearest one, and confidence 0
+    functional_map : takes functions on the whole to functions on the part, in eigenfunctions of the surfaces as they were
+        matched
+    vertex_map_before : before refinement; None if nothing was refined
+    losses : of refinement, at the start and after each step
+    fit : how well the map fits
+    regions : connected pieces that are doubtful, largest first
+    scaling : units that were given or assumed
+    factor : from lengths of the part to those of the whole
+    up : the axis taken for the vertical one, of the part and of the whole
+    heading : by which the part was turned about it, in degrees
+    as_matched : the surfaces as they were matched, and the map between them
+    read_out : how the map was read
+    model : what the network is called
+    notes : what was done and assumed on the way
+    warnings : what to know before using the map
+    seconds : that each step took
+    from_cache : whether it was found in the cache, as it had been computed before
+    """
+
+    part: Mesh
+    whole: Mesh
+    vertex_map: Int[np.ndarray, "p"]
+    confidence: Float[np.ndarray, "p"]
+    matched: Bool[np.ndarray, "p"]
+    functional_map: Float[np.ndarray, "k k"]
+    vertex_map_before: Int[np.ndarray, "p"] | None
+    losses: tuple[float, ...]
+    fit: Fit
+    regions: tuple[DoubtfulRegion, ...]
+    scaling: Scaling
+    factor: float
+    up: tuple[str, str]
+    heading: float
+    as_matched: AsMatched
+    read_out: str
+    model: str
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    seconds: dict[str, float]
+    from_cache: bool = False
+
+    def __repr__(self) -> str:
+        doubt = f"{100 * self.doubtful_share:.0f} % doubtful"
+        return f"MatchedScan({self.part.name!r} → {self.whole.name!r}: {len(self.vertex_map)} vertices, {doubt})"
+
+    @property
+    def doubtful(self) -> Bool[np.ndarray, "p"]:
+        """Vertices whose place is more probably wrong than right."""
+        return self.confidence < DOUBTFUL
+
+    @property
+    def doubtful_share(self) -> float:
+        """Of the part's area."""
+        return float(self.part.vertex_areas[self.doubtful].sum() / self.part.area)
+
+    def transfer(self, values: Shaped[np.ndarray, "n *rest"]) -> Shaped[np.ndarray, "p *rest"]:
+        """What is known at the vertices of the whole, at those of the part: labels, colours, coordinates."""
+        if len(values) != self.whole.n_vertices:
+            raise ValueError(
+                f"values has shape {np.shape(values)}; give one row for each of the whole's {self.whole.n_vertices} vertices"
+            )
+        return values[self.vertex_map]

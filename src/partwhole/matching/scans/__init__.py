@@ -1,0 +1,1 @@
+"""From files as they come to surfaces that can be matched, and back to every vertex."""

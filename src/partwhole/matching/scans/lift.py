@@ -1,0 +1,103 @@
+"""Lifting: from a map between decimated surfaces to one that gives every vertex of the part a vertex of the whole.
+
+A vertex of the part lies among vertices that were matched. Their places on the whole, averaged, are a point near the whole,
+finer than the decimated triangles are; the nearest vertex there is its place. Places and normals are looked at together, so
+that the two sides of something thin are kept apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from partwhole.matching.scans.surfaces import Readied
+from partwhole.mesh import Mesh
+
+_NEIGHBOURS = 6
+# how far apart opposite normals count, in √area: half of this times 2
+_NORMALS = 0.05
+# neighbours whose places lie farther from that of the nearest one than so many edges are torn off, and not averaged with it
+_TORN = 4.0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Lift:
+    """Where the vertices of the part as it was given lie among those that were matched.
+
+    Attributes
+    ----------
+    part, whole : as they were matched
+    neighbours : for each vertex of the part as it was given the nearest that were matched, nearest first
+    weights : of these; rows sum to one
+    """
+
+    part: Readied
+    whole: Readied
+    neighbours: Int[np.ndarray, "n k"]
+    weights: Float[np.ndarray, "n k"]
+
+    @classmethod
+    def between(cls, part: Readied, whole: Readied) -> Lift:
+        """The lift for two surfaces as they were matched; it serves any map between them."""
+        n, m = part.given.n_vertices, part.mesh.n_vertices
+        if not (part.decimated or whole.decimated):
+            return cls(part, whole, *_nearest_alone(part))
+        k = min(_NEIGHBOURS, m)
+        seen = _places(part.given)
+        away, neighbours = _tree(seen[part.to_given]).query(seen, k=k, workers=-1)
+        away, neighbours = away.reshape(n, k), neighbours.reshape(n, k)
+        # as wide as the triangles are here
+        width = np.maximum(away[:, min(2, k - 1)], 1e-12)[:, None]
+        weights = np.exp(-((away / width) ** 2))
+        return cls(part, whole, neighbours, weights / weights.sum(axis=1, keepdims=True))
+
+    def values(self, of_matched: Float[np.ndarray, "m"]) -> Float[np.ndarray, "n"]:
+        """Numbers on the vertices that were matched, on all vertices of the part."""
+        return np.einsum("nk,nk->n", self.weights, of_matched[self.neighbours])
+
+    def vertex_map(self, found: Int[np.ndarray, "m"]) -> Int[np.ndarray, "n"]:
+        """A map between the surfaces as they were matched, for all vertices, in the numbers of the whole as it was given."""
+        places_of = self.whole.to_given[found]
+        if not (self.part.decimated or self.whole.decimated):
+            return places_of[self.neighbours[:, 0]]
+        where = _places(self.whole.given)
+        images = where[places_of[self.neighbours]]
+        off = np.linalg.norm(images - images[:, :1], axis=2)
+        together = off <= _TORN * _edge_length(self.whole.mesh) / self.whole.given.area**0.5
+        weights = np.where(together, self.weights, 0.0)
+        target = np.einsum("nk,nkd->nd", weights / weights.sum(axis=1, keepdims=True), images)
+        candidates = np.flatnonzero(self.whole.covered)
+        return candidates[_tree(where[candidates]).query(target, workers=-1)[1]]
+
+
+def unmatched_places(covered: Bool[np.ndarray, "n"], mesh: Mesh) -> Int[np.ndarray, "n"]:
+    """For each vertex itself if it is covered, else the nearest one that is."""
+    places = np.arange(mesh.n_vertices)
+    if not covered.all():
+        known = np.flatnonzero(covered)
+        places[~covered] = known[_tree(mesh.vertices[known]).query(mesh.vertices[~covered])[1]]
+    return places
+
+
+def _nearest_alone(part: Readied) -> tuple[Int[np.ndarray, "n 1"], Float[np.ndarray, "n 1"]]:
+    number = np.zeros(part.given.n_vertices, np.int64)
+    number[part.to_given] = np.arange(len(part.to_given))
+    nearest = number[unmatched_places(part.covered, part.given)]
+    return nearest[:, None], np.ones((len(nearest), 1))
+
+
+def _places(mesh: Mesh) -> Float[np.ndarray, "n 6"]:
+    """Positions in √area, and normals as far as they count beside them."""
+    return np.concatenate([mesh.vertices / mesh.area**0.5, _NORMALS * mesh.vertex_normals], axis=1)
+
+
+def _edge_length(mesh: Mesh) -> float:
+    return float(np.median(mesh.edge_lengths))
+
+
+def _tree(points: Float[np.ndarray, "n d"]):  # type: ignore[no-untyped-def]
+    from scipy.spatial import cKDTree
+
+    return cKDTree(points)

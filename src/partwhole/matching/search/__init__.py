@@ -1,0 +1,1 @@
+"""The orientation and scale at which part and whole are matched."""

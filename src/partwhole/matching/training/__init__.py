@@ -1,0 +1,1 @@
+"""Training and refinement of the network."""

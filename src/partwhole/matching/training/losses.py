@@ -1,0 +1,212 @@
+"""What training makes small: how much a soft map distorts the distances that can be trusted, and how far it is from
+keeping areas.
+
+A loss is an object that is called with a soft map, the part and the whole. Losses add up: `WormholeLoss(1e3) +
+OrthogonalityLoss()`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from partwhole.matching.network.surface import Surface
+from partwhole.matching.readout.soft_map import functional_map_of
+from partwhole.matching.training.config import TrainingConfig
+from partwhole.store.arguments import check_number
+
+_SMALLEST = float(torch.finfo(torch.float32).tiny)
+
+
+def distortion(
+    P: Float[Tensor, "p n"], D_part: Float[Tensor, "p p"], D_whole: Float[Tensor, "n n"], W: Float[Tensor, "p p"]
+) -> Float[Tensor, ""]:
+    """Σ_ij W_ij ((P D_whole Pᵀ)_ij − (D_part)_ij)², for symmetric W and D.
+
+    Its gradient is written out: with G = W ∘ (P D Pᵀ − D_part) it is ∂/∂P = 4 G (P D), one product beside the two of the
+    value, where automatic differentiation takes five in all. With D_whole in half precision, on a GPU, so are the products.
+
+    Examples
+    --------
+    >>> D = torch.tensor([[0.0, 1.0], [1.0, 0.0]])
+    >>> float(distortion(torch.eye(2), D, 3 * D, torch.ones(2, 2)))
+    8.0
+    """
+    return _Distortion.apply(P, D_part, D_whole, W)
+
+
+class _Distortion(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, P: Tensor, D_part: Tensor, D_whole: Tensor, W: Tensor) -> Tensor:
+        if D_whole.dtype == torch.float16:
+            return _half_forward(ctx, P, D_part, D_whole, W)
+        PD = P @ D_whole
+        R = torch.addmm(D_part, PD, P.T, beta=-1)
+        G = W * R
+        ctx.save_for_backward(G, PD, None)
+        return torch.dot(G.flatten(), R.flatten())
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
+        G, PD, unit = ctx.saved_tensors
+        if unit is None:
+            return G @ PD * (4 * gradient), None, None, None
+        return torch.mm(G, PD, out_dtype=torch.float32) * (4 * gradient * unit), None, None, None
+
+
+def _half_forward(ctx: Any, P: Tensor, D_part: Tensor, D_whole: Tensor, W: Tensor) -> Tensor:
+    """The same with factors in half precision: 11 bits like TF32, but half the memory and twice the speed."""
+    half = P.half()
+    PD = half @ D_whole
+    R = torch.mm(PD, half.T, out_dtype=torch.float32) - D_part
+    G = W * R
+    # products of two vertex areas are below what half precision can hold
+    unit = W.amax()
+    ctx.save_for_backward((G / unit).half(), PD, unit)
+    return torch.dot(G.flatten(), R.flatten())
+
+
+class Loss:
+    """Something small where a soft map is good. Has a name, for logs, and is called with (P, part, whole)."""
+
+    # whether geodesic distances must be known; they cost more than everything else that is prepared
+    takes_distances: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:
+        """What logs call it."""
+        raise NotImplementedError
+
+    def __call__(self, P: Float[Tensor, "p n"], part: Surface, whole: Surface) -> Float[Tensor, ""]:
+        raise NotImplementedError
+
+    def terms(self) -> tuple[Loss, ...]:
+        """The losses that this one is the sum of."""
+        return (self,)
+
+    def __add__(self, other: Loss) -> Loss:
+        return LossSum((*self.terms(), *other.terms()))
+
+
+@dataclass(frozen=True)
+class WormholeLoss(Loss):
+    """weight · Σ_ij W_ij ((P D_whole Pᵀ)_ij − (D_part)_ij)², W_ij = M_ij A_i A_j.
+
+    The mask M is that of `part.weights` (see `pair_weights`): a criterion's, soft or binary, or 1 everywhere, which is the
+    loss of DirectMatchNet.
+
+    Examples
+    --------
+    >>> WormholeLoss(5e3) + OrthogonalityLoss()
+    WormholeLoss(weight=5000.0) + OrthogonalityLoss(weight=1.0, eigenpairs=200)
+    """
+
+    weight: float = 1e3
+
+    def __post_init__(self) -> None:
+        check_number("weight", self.weight)
+
+    @property
+    def name(self) -> str:
+        return "distortion"
+
+    def __call__(self, P: Float[Tensor, "p n"], part: Surface, whole: Surface) -> Float[Tensor, ""]:
+        if part.distances is None or part.weights is None or whole.distances is None:
+            raise ValueError(
+                "the wormhole loss needs distances of part and whole, and weights of the part: Surface.with_loss"
+            )
+        return self.weight * distortion(P, part.distances, whole.distances, part.weights)
+
+
+@dataclass(frozen=True)
+class OrthogonalityLoss(Loss):
+    """weight · ‖C Cᵀ − J_r‖²_F, C = Φ_partᵀ A P Φ_whole the functional map of P: areas are kept.
+
+    J_r is the identity up to row r, the number of eigenvalues of the part below the largest of the whole; a part has no
+    more frequencies than that in the range of the whole.
+    """
+
+    weight: float = 1.0
+    eigenpairs: int = 200
+
+    takes_distances: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        return "orthogonality"
+
+    def __call__(self, P: Float[Tensor, "p n"], part: Surface, whole: Surface) -> Float[Tensor, ""]:
+        k = min(self.eigenpairs, part.values.shape[-1], whole.values.shape[-1])
+        C = functional_map_of(P, part, whole, k)
+        rank = (part.values[:k] < whole.values[:k].max()).sum()
+        J = torch.diag((torch.arange(k, device=P.device) < rank).to(P.dtype))
+        return self.weight * (C @ C.T - J).square().sum()
+
+
+@dataclass(frozen=True)
+class CorrespondenceLoss(Loss):
+    """weight · Σ_i a_i (−log P_{i, truth of i}), a_i the share of vertex i in the area of those whose truth is known.
+
+    For generated pairs, whose ground truth is exact: what distances can't tell, such as front and back, is learned from it.
+    """
+
+    weight: float = 1.0
+
+    takes_distances: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        return "correspondence"
+
+    def __call__(self, P: Float[Tensor, "p n"], part: Surface, whole: Surface) -> Float[Tensor, ""]:
+        if part.truth is None or part.truth_shares is None:
+            raise ValueError("the correspondence loss needs the ground truth of the part: Surface.with_truth")
+        chosen = P.gather(1, part.truth[:, None]).squeeze(1)
+        # a soft map may be 0 in float32 where it is far from the truth; the logarithm is then that of the smallest number
+        return -self.weight * torch.dot(part.truth_shares, chosen.clamp(min=_SMALLEST).log())
+
+
+@dataclass(frozen=True, repr=False)
+class LossSum(Loss):
+    """Losses added up."""
+
+    summands: tuple[Loss, ...]
+
+    @property
+    def name(self) -> str:
+        return " + ".join(loss.name for loss in self.summands)
+
+    def __repr__(self) -> str:
+        return " + ".join(map(repr, self.summands))
+
+    def terms(self) -> tuple[Loss, ...]:
+        return self.summands
+
+    def __call__(self, P: Float[Tensor, "p n"], part: Surface, whole: Surface) -> Float[Tensor, ""]:
+        return torch.stack([loss(P, part, whole) for loss in self.summands]).sum()
+
+
+def loss_of(config: TrainingConfig, *, supervised: bool = True) -> Loss:
+    """λ_geo WormholeLoss + λ_ortho OrthogonalityLoss + CorrespondenceLoss, without what has weight 0.
+
+    Parameters
+    ----------
+    config : the weights
+    supervised : False leaves out the last, for pairs whose ground truth is not known
+    """
+    terms: list[Loss] = []
+    if config.distortion_weight:
+        terms.append(WormholeLoss(config.distortion_weight))
+    if config.orthogonality_weight:
+        terms.append(OrthogonalityLoss(config.orthogonality_weight, config.map_eigenpairs))
+    if config.correspondence_weight and supervised:
+        terms.append(CorrespondenceLoss(config.correspondence_weight))
+    if not terms:
+        raise ValueError("the weights of all terms of the loss are 0: there is nothing to train for")
+    return terms[0] if len(terms) == 1 else LossSum(tuple(terms))

@@ -1,0 +1,226 @@
+"""From pairs of meshes to tensors on a device: each surface once, however many pairs it occurs in."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from partwhole.criterion.loops import twice_genus
+from partwhole.datasets.ground_truth import GroundTruth
+from partwhole.datasets.pairs import Pair, given_pairs
+from partwhole.matching.network.surface import Surface, distances_of, pair_weights, surface_of
+from partwhole.matching.training.config import TrainingConfig
+from partwhole.mesh import Mesh
+from partwhole.spectral.cached import is_cached
+from partwhole.spectral.filling import fill_cache
+from partwhole.store.accelerator import check_device
+from partwhole.store.arguments import check_whole_number
+from partwhole.store.cache import Cache, CacheGiven
+
+# what is being done, how much of it is done, and how much there is
+Report = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Stock:
+    """The surfaces of a set of pairs, each once.
+
+    Attributes
+    ----------
+    parts, wholes : surfaces, on the device
+    pairs : (number of the part, number of the whole), in the order of the pairs
+    meshes : of the parts and of the wholes, by number
+    notes : what is unusual about the surfaces
+    truths : `truth` and `truth_shares` of the part, see `Surface`, for each pair of numbers; empty unless a loss takes them
+    teacher : the network whose maps the truths are; None: they are the ground truth
+    """
+
+    parts: tuple[Surface, ...]
+    wholes: tuple[Surface, ...]
+    pairs: tuple[tuple[int, int], ...]
+    meshes: tuple[tuple[Mesh, ...], tuple[Mesh, ...]]
+    notes: tuple[str, ...]
+    truths: Mapping[tuple[int, int], tuple[Tensor, Tensor]] = field(default_factory=dict)
+    teacher: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Stock({len(self.pairs)} pairs of {len(self.parts)} parts and {len(self.wholes)} wholes)"
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def surfaces(self, part: int, whole: int) -> tuple[Surface, Surface]:
+        """The part and the whole of these numbers; the part with its ground truth on this whole, if there is one."""
+        one, other = self.parts[part], self.wholes[whole]
+        truth = self.truths.get((part, whole))
+        return (one if truth is None else one.with_truth(*truth)), other
+
+
+def prepared(
+    pairs: Iterable[Pair],
+    config: TrainingConfig,
+    *,
+    for_loss: bool = True,
+    truth: bool = False,
+    device: str = "cpu",
+    cache: CacheGiven = None,
+    workers: int | None = None,
+    progress: Report | None = None,
+) -> Stock:
+    """Operators of every surface, and for the loss distances of all and weights of the parts, on the device.
+
+    Parameters
+    ----------
+    pairs : of any data set
+    config : how many eigenpairs, which criterion, which distances
+    for_loss : False leaves out distances and weights, which matching alone does not need
+    truth : with the ground truth of the pairs, for a loss that takes it
+    device : "cpu" or "cuda"
+    cache : where eigenpairs are kept: a `Cache`, a folder, True for the default one, or None for nowhere
+    workers : processes that compute eigenpairs; default as many as there are cores
+    progress : called with (what is done, how much is done, how much there is)
+    """
+    check_device(device)
+    check_whole_number("workers", workers, or_none=True)
+    if workers is not None and workers < 1:
+        raise ValueError(f"workers={workers} must be at least 1, or None for as many as there are cores")
+    report = progress or (lambda what, done, total: None)
+    known: list[GroundTruth] | None = [] if truth else None
+    parts, wholes, numbers = _each_once(pairs, report, known)
+    if for_loss and config.criterion == "same_loop":
+        _check_spheres(wholes)
+    with ExitStack() as stack:
+        cache = Cache.meant(cache)
+        kept = cache if _is_of_use(cache, [*parts, *wholes], config.eigenpairs) else _temporary_cache(stack)
+        if kept is not None:
+            fill_cache(
+                [*parts, *wholes],
+                config.eigenpairs,
+                kept,
+                workers=workers,
+                progress=lambda done, total: report("eigenfunctions", done, total),
+            )
+
+        def surface(mesh: Mesh) -> Surface:
+            sizes = {"eigenpairs": config.eigenpairs, "diffusion_eigenpairs": config.diffusion_eigenpairs}
+            return surface_of(mesh, **sizes, cache=kept).to(device)
+
+        plain = ([surface(mesh) for mesh in parts], [surface(mesh) for mesh in wholes])
+    if for_loss:
+        total = len(parts) + len(wholes)
+        for done, mesh in enumerate(wholes):
+            report("distances", done, total)
+            plain[1][done] = _whole_with_loss(plain[1][done], mesh, config, device)
+        for done, mesh in enumerate(parts):
+            report("distances", len(wholes) + done, total)
+            plain[0][done] = _part_with_loss(plain[0][done], mesh, config, device)
+        report("distances", total, total)
+    truths = {
+        key: _truth(plain[0][key[0]], found) for key, found in zip(numbers, known or (), strict=known is not None)
+    }
+    return Stock(tuple(plain[0]), tuple(plain[1]), numbers, (parts, wholes), _notes(wholes), truths)
+
+
+def _is_of_use(cache: Cache | None, meshes: Sequence[Mesh], k: int) -> bool:
+    """Whether eigenpairs can pass from one process to another through it."""
+    if cache is None:
+        return False
+    return all(is_cached(mesh, min(k, mesh.n_vertices), cache) for mesh in meshes) or cache.can_be_written()
+
+
+def _temporary_cache(stack: ExitStack) -> Cache | None:
+    try:
+        return Cache(stack.enter_context(tempfile.TemporaryDirectory()), tell=lambda text: None)
+    except OSError:  # nothing can be written anywhere: then each surface is computed by itself
+        return None
+
+
+def _each_once(
+    pairs: Iterable[Pair], report: Report, known: list[GroundTruth] | None
+) -> tuple[tuple[Mesh, ...], tuple[Mesh, ...], tuple[tuple[int, int], ...]]:
+    """The meshes, and the numbers of each pair; the ground truth at vertices is added to `known`, if it is a list."""
+    parts: dict[str, Mesh] = {}
+    wholes: dict[str, Mesh] = {}
+    keys = []
+    total = len(pairs) if isinstance(pairs, Sized) else 0
+    for number, pair in enumerate(given_pairs(pairs)):
+        if number % 20 == 0:
+            report("reading", number, total)
+        key = pair.part.content_hash, pair.whole.content_hash
+        parts.setdefault(key[0], pair.part)
+        wholes.setdefault(key[1], pair.whole)
+        keys.append(key)
+        if known is not None:
+            if pair.ground_truth is None or len(pair.ground_truth) == 0:
+                raise ValueError(
+                    f"{pair.name} has no ground truth, which the correspondence loss takes; leave such pairs out with "
+                    "pairs.where(...), or set correspondence_weight to 0"
+                )
+            known.append(pair.ground_truth.rounded(pair.whole.vertices))
+    if not keys:
+        raise ValueError("there are no pairs; a data set yields at least one part and its whole")
+    report("reading", len(keys), len(keys))
+    part_number = {key: number for number, key in enumerate(parts)}
+    whole_number = {key: number for number, key in enumerate(wholes)}
+    return tuple(parts.values()), tuple(wholes.values()), tuple((part_number[p], whole_number[w]) for p, w in keys)
+
+
+def _truth(part: Surface, known: GroundTruth) -> tuple[Int[Tensor, "p"], Float[Tensor, "p"]]:
+    rows = torch.tensor(known.part_vertices, device=part.mass.device)
+    truth = torch.zeros(len(part), dtype=torch.int64, device=part.mass.device)
+    truth[rows] = torch.tensor(known.whole_vertices, dtype=torch.int64, device=part.mass.device)
+    shares = torch.zeros_like(part.mass)
+    shares[rows] = part.mass[rows] / part.mass[rows].sum()
+    return truth, shares
+
+
+def _part_with_loss(part: Surface, mesh: Mesh, config: TrainingConfig, device: str) -> Surface:
+    D = distances_of(mesh, method=config.distances, device=device)
+    W = pair_weights(mesh, D, part.mass, criterion=config.criterion, mask=config.mask)
+    # W is 0 at infinite distances, but 0 · inf is not
+    return part.with_loss(torch.where(D.isfinite(), D, 0), W)
+
+
+def _whole_with_loss(whole: Surface, mesh: Mesh, config: TrainingConfig, device: str) -> Surface:
+    if mesh.n_components != 1:
+        raise ValueError(
+            f"{mesh.name} has {mesh.n_components} components, and distances between them are infinite; a whole is one "
+            "piece: use mesh.largest_component()"
+        )
+    D = distances_of(mesh, method=config.distances, device=device)
+    if config.low_pass is not None:
+        D = low_passed(D, whole, config.low_pass)
+    return whole.with_loss(D.half() if config.precision == "float16" and device == "cuda" else D)
+
+
+def low_passed(D: Float[Tensor, "n n"], whole: Surface, k: int) -> Float[Tensor, "n n"]:
+    """Π D Πᵀ with Π = Φ Φᵀ A on the first k eigenfunctions: P Π in the place of P gives the same loss as D so changed."""
+    functions = whole.functions[:, :k]
+    once = functions @ ((functions * whole.mass[:, None]).T @ D)
+    return functions @ ((functions * whole.mass[:, None]).T @ once.T)
+
+
+def _check_spheres(wholes: Iterable[Mesh]) -> None:
+    for mesh in wholes:
+        if twice_genus(mesh):
+            raise ValueError(
+                f"{mesh.name} has handles or is one-sided (2 × genus = {twice_genus(mesh)}); the same-loop criterion is "
+                "proved for parts of spheres: use criterion='wormhole'"
+            )
+
+
+def _notes(wholes: Iterable[Mesh]) -> tuple[str, ...]:
+    with_holes = [mesh.name for mesh in wholes if not mesh.is_closed]
+    if not with_holes:
+        return ()
+    named = ", ".join(with_holes[:5]) + (", …" if len(with_holes) > 5 else "")
+    return (
+        f"{len(with_holes)} wholes have holes of their own ({named}): distances on them go around the holes, and the loss "
+        "takes them for true; close the holes if they are large",
+    )

@@ -1,0 +1,309 @@
+"""Training, from top to bottom: one pair an iteration, the loss of its soft map, a step of Adam.
+
+Everything random in iteration t is a function of (seed, t) alone, so a run that was interrupted goes on as if it had not
+been: on a processor it ends with the same weights, bit by bit.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from partwhole.matching.evaluation import Examination
+from partwhole.matching.matcher import Matcher, check_matcher, new_network
+from partwhole.matching.network.diffusion_net import DiffusionNet
+from partwhole.matching.network.weights import versions
+from partwhole.matching.training.config import TrainingConfig
+from partwhole.matching.training.losses import Loss, loss_of
+from partwhole.matching.training.prepared_pairs import Report, Stock, prepared
+from partwhole.matching.training.run_folder import Progress, RunFolder, check_folder
+from partwhole.matching.training.schedule import learning_rate, pair_number, random_seed
+from partwhole.matching.training.steps import Step, adam, losses_of_pair, plain_steps, reproducibly, set_rate
+from partwhole.matching.training.teach import taught
+from partwhole.store.accelerator import check_device
+from partwhole.store.arguments import check_function, in_short
+from partwhole.store.cache import Cache, CacheGiven
+
+# losses are fetched from the device, and progress is told, after so many iterations or seconds
+_FLUSH_ITERATIONS, _FLUSH_SECONDS = 250, 2.0
+# vertices of surfaces that one thread trains on as fast as several
+_SMALL = 1000
+# a run that is killed loses no more than this
+_SAVE_SECONDS = 30.0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TrainingRun:
+    """What came out of training.
+
+    Attributes
+    ----------
+    matcher : with the final weights
+    validated : with the weights of the lowest loss on the validation pairs; None without such pairs
+    losses : a row an iteration, a column a term of the loss
+    terms : their names
+    evaluations : of the watched pairs, in the order they were made
+    seconds : that the iterations took, preparation and evaluations left out
+    """
+
+    matcher: Matcher
+    validated: Matcher | None
+    losses: np.ndarray
+    terms: tuple[str, ...]
+    evaluations: tuple[dict[str, Any], ...] = ()
+    seconds: float = field(default=float("nan"), kw_only=True)
+
+    def __repr__(self) -> str:
+        return f"TrainingRun({len(self.losses)} iterations, {len(self.evaluations)} evaluations)"
+
+
+def train(
+    pairs: Sequence | Stock,
+    config: TrainingConfig | None = None,
+    *,
+    loss: Loss | None = None,
+    start: Matcher | None = None,
+    teacher: Matcher | None = None,
+    validation: Sequence | Stock | None = None,
+    watch: Mapping[str, Any] | None = None,
+    folder: str | Path | None = None,
+    resume: bool = False,
+    device: str = "cpu",
+    cache: CacheGiven = None,
+    workers: int | None = None,
+    progress: Report | None = None,
+    heartbeat: Callable[[Progress], None] | None = None,
+) -> TrainingRun:
+    """Train a network to match the parts to the wholes, without ground truth.
+
+    Parameters
+    ----------
+    pairs : of any data set; or what `prepared` made of them
+    config : every choice; `preset("pfaust-h")` has the paper's
+    loss : in the place of λ_geo WormholeLoss + λ_ortho OrthogonalityLoss
+    start : begin with these weights instead of random ones, of a network of the same size
+    teacher : its maps stand in the place of the ground truth, for `correspondence_weight`; on the same device
+    validation : pairs that are not trained on; the weights with the lowest loss on them are kept beside the final ones
+    watch : pairs with ground truth, by name, whose errors are recorded at each evaluation; nothing is chosen by them.
+        Pairs, or an `Examination` of them
+    folder : where the run is recorded: weights, state, logs
+    resume : go on with the run in the folder
+    device : "cpu" or "cuda"
+    cache, workers : for eigenpairs, see `prepared`
+    progress : called with (what is done, how much is done, how much there is)
+    heartbeat : called between iterations, every few seconds, with how far the run has come; what it raises ends the run,
+        which is saved first and can go on from there
+
+    Examples
+    --------
+    >>> from partwhole.datasets import Pair, Pairs, random_cuts, sphere
+    >>> pairs = Pairs.given([Pair.of_cut(random_cuts(sphere(200), seed=k)) for k in range(2)], name="balls")
+    >>> small = TrainingConfig(iterations=5, width=8, blocks=1, features=8, map_eigenpairs=20, diffusion_eigenpairs=20)
+    >>> run = train(pairs, small)
+    >>> run.terms, run.losses.shape
+    (('distortion', 'orthogonality'), (5, 2))
+    """
+    config = TrainingConfig() if config is None else config
+    _check_kinds(config, loss, watch, start=start, teacher=teacher)
+    check_device(device)
+    cache = Cache.meant(cache)
+    check_function("progress", progress, called_with="(what is done, how much is done, how much there is)")
+    check_folder(folder, resume=resume)
+    options: dict[str, Any] = {"device": device, "cache": cache, "workers": workers, "progress": progress}
+    if teacher is not None and not config.correspondence_weight:
+        raise ValueError("a teacher is not listened to with correspondence_weight=0; give it a weight, such as 3")
+    if pairs is None:
+        raise ValueError("pairs must be a data set or a list of pw.datasets.Pair, got None")
+    stock, held_out = (
+        given if isinstance(given, Stock | None) else stock_for(given, config, loss=loss, teacher=teacher, **options)
+        for given in (pairs, validation)
+    )
+    assert stock is not None
+    if teacher is not None:
+        stock = taught(stock, teacher, progress=progress)
+        held_out = None if held_out is None else taught(held_out, teacher, progress=progress)
+    watched = {
+        name: given if isinstance(given, Examination) else Examination(given, config, name=name, **options)
+        for name, given in (watch or {}).items()
+    }
+    loss = loss or loss_of(config)
+    record = RunFolder(folder, config, loss, stock, resume=resume)
+
+    with reproducibly(config, device), _threads_for(stock, device), closing(record):
+        torch.manual_seed(random_seed(config.seed))
+        network = new_network(config).to(device)
+        if start is not None:
+            begin_with(network, start.standing(config.vertical))
+        optimiser = adam(network, config, device)
+        state = record.resumed(network, optimiser)
+        step = _steps(network, optimiser, loss, stock, config, device)
+        pending: list[Tensor] = []
+        started = saved = flushed = time.perf_counter()
+
+        for iteration in range(state.iteration, config.iterations):
+            set_rate(optimiser, learning_rate(iteration, len(stock), config))
+            torch.manual_seed(random_seed(config.seed, 1, iteration))
+            pending.append(step(*stock.pairs[pair_number(iteration, len(stock), config.seed)]))
+
+            done = iteration + 1
+            now = time.perf_counter()
+            due = done % config.evaluate_every == 0 or done == config.iterations
+            save = due or now - saved > _SAVE_SECONDS
+            # whatever is saved has the losses up to here: with fewer, a resumed run would repeat iterations
+            if save or len(pending) >= _FLUSH_ITERATIONS or now - flushed > _FLUSH_SECONDS:
+                state.add_losses(torch.stack(pending).cpu().numpy())
+                pending.clear()
+                flushed = time.perf_counter()
+                state.seconds += flushed - started
+                started = flushed
+                if progress is not None:
+                    progress("training", done, config.iterations)
+            if due:
+                _evaluate(network, loss, config, state, held_out, watched)
+                started = time.perf_counter()
+            if save:
+                record.save(network, optimiser, state)
+                saved = time.perf_counter()
+            if heartbeat is not None and not pending:
+                try:
+                    heartbeat(state)
+                except BaseException:
+                    record.save(network, optimiser, state)
+                    raise
+
+    card = {**record.card(), "iterations": state.iteration, "versions": versions()}
+    if start is not None:
+        card["start"] = str(start.card.get("name", "network"))
+    matcher = Matcher(network, config, {**card, "weights": "final"})
+    validated = None
+    if state.best_weights is not None:
+        best = deepcopy(network)
+        best.load_state_dict(state.best_weights)
+        validated = Matcher(best, config, {**card, "weights": "validated", "iterations": state.best_iteration})
+    record.finish(matcher, validated)
+    return TrainingRun(
+        matcher,
+        validated,
+        np.array(state.losses).reshape(-1, len(loss.terms())),
+        tuple(term.name for term in loss.terms()),
+        tuple(state.evaluations),
+        seconds=state.seconds,
+    )
+
+
+def takes_distances(config: TrainingConfig, *, loss: Loss | None = None, teacher: Matcher | None = None) -> bool:
+    """Whether distances on the surfaces must be known: for a term of the loss, or for the maps of the teacher."""
+    asked = any(term.takes_distances for term in (loss or loss_of(config)).terms())
+    return asked or (teacher is not None and teacher.needs_distances)
+
+
+def stock_for(
+    pairs: Sequence,
+    config: TrainingConfig,
+    *,
+    loss: Loss | None = None,
+    teacher: Matcher | None = None,
+    **options: Any,
+) -> Stock:
+    """What training takes of the pairs: with distances and the ground truth where something asks for them.
+
+    Parameters
+    ----------
+    pairs, config, loss, teacher : see `train`
+    options : of `prepared`
+    """
+    distances = takes_distances(config, loss=loss, teacher=teacher)
+    supervised = config.correspondence_weight > 0 and teacher is None
+    return prepared(pairs, config, for_loss=distances, truth=supervised, **options)
+
+
+def begin_with(network: DiffusionNet, start: Matcher) -> None:
+    """Give the network the weights of a matcher."""
+    ours, theirs = ({n: tuple(w.shape) for n, w in m.state_dict().items()} for m in (network, start.network))
+    if ours != theirs:
+        raise ValueError(
+            f"the weights to start with ({start.card.get('name', 'network')}) are of a network of another size; take its "
+            "inputs, width, blocks and features as choices of the run"
+        )
+    network.load_state_dict(start.network.state_dict())
+
+
+def _steps(
+    network: DiffusionNet,
+    optimiser: torch.optim.Optimizer,
+    loss: Loss,
+    stock: Stock,
+    config: TrainingConfig,
+    device: str,
+) -> Step:
+    network.train()
+    # surfaces with fewer vertices than eigenpairs were asked for don't fit the buffers of the others
+    ragged = len({surface.values.shape[-1] for surface in (*stock.parts, *stock.wholes)}) > 1
+    if device == "cpu" or ragged:
+        return plain_steps(network, optimiser, loss, stock, config)
+    from partwhole.matching.training.cuda.captured import captured_steps
+
+    return captured_steps(network, optimiser, loss, stock, config)
+
+
+@contextmanager
+def _threads_for(stock: Stock, device: str) -> Iterator[None]:
+    """One thread for small surfaces: several would wait for each other longer than they work."""
+    before = torch.get_num_threads()
+    if device == "cpu" and max(len(surface) for surface in (*stock.parts, *stock.wholes)) <= _SMALL:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _evaluate(
+    network: DiffusionNet,
+    loss: Loss,
+    config: TrainingConfig,
+    state: Progress,
+    held_out: Stock | None,
+    watched: Mapping[str, Examination],
+) -> None:
+    network.eval()
+    try:
+        if held_out is not None:
+            state.validated(mean_loss(network, loss, held_out, config), network)
+        examined = Matcher(deepcopy(network), config)
+        for name, examination in watched.items():
+            found = examination.of(examined, thorough=False)
+            state.add_evaluation(name, found)
+    finally:
+        network.train()
+
+
+def mean_loss(network: DiffusionNet, loss: Loss, stock: Stock, config: TrainingConfig) -> float:
+    """Of all pairs, without augmentation and dropout: what can be validated without ground truth."""
+    with torch.no_grad():
+        terms = [
+            losses_of_pair(network, loss, *stock.surfaces(p, w), config, augment=False).sum() for p, w in stock.pairs
+        ]
+    return float(torch.stack(terms).mean())
+
+
+def _check_kinds(config: object, loss: object, watch: object, **matchers: object) -> None:
+    if not isinstance(config, TrainingConfig):
+        remedy = f"; use partwhole.matching.preset({config!r})" if isinstance(config, str) else ""
+        raise ValueError(f"config must be a TrainingConfig, got {in_short(config)}{remedy}")
+    if loss is not None and not isinstance(loss, Loss):
+        raise ValueError(f"loss must be a Loss such as pw.WormholeLoss(1e3), got {in_short(loss)}")
+    if watch is not None and not isinstance(watch, Mapping):
+        raise ValueError(f"watch must be pairs by name, such as {{'test': pairs}}, got {in_short(watch)}")
+    for name, given in matchers.items():
+        if given is not None:
+            check_matcher(given, name)

@@ -1,0 +1,1 @@
+"""Pictures drawn without a display or a GPU."""

@@ -1,0 +1,1 @@
+"""The interactive page: its server, session and front end."""

@@ -1,0 +1,58 @@
+"""From two surfaces to a map, for the page: with a model that was named, or the one that comes with the library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from partwhole.store.extras import how_to_install
+from partwhole.viewer.page.scene import DoubtfulPlace, Scene
+
+Tell = Callable[[str], None]
+
+
+class NoModel(ValueError):
+    """There is nothing to match with; the message says what can be done."""
+
+
+def matched(scene: Scene, *, model: str | Path = "default", tell: Tell = lambda stage: None) -> Scene:
+    """The scene with a map from its part to its whole, and what is known of it.
+
+    Parameters
+    ----------
+    model : a model in the box by its name, or a file of weights
+    tell : is called with what is being done
+    """
+    if scene.whole is None:
+        raise ValueError("there is no whole to match to")
+    try:
+        from partwhole.matching.pipeline import match
+    except ModuleNotFoundError as missing:
+        if missing.name is None or missing.name.partition(".")[0] not in ("torch", "safetensors"):
+            raise
+        raise NoModel(f"no map: matching needs torch: {how_to_install('torch')}") from None
+    from partwhole.matching.network.built_in import model_names
+
+    if model == "default" and "default" not in model_names():
+        raise NoModel(
+            "no map: this installation comes without a trained model. Train one (partwhole train) and give it with "
+            "--model; the trust explorer needs none"
+        )
+    found = match(
+        scene.part.full,
+        scene.whole.full,
+        model=model,
+        progress=lambda what, done, total: tell(f"matching, step {min(done + 1, total)} of {total}: {what}"),
+    )
+    return replace(
+        scene,
+        vertex_map=found.vertex_map,
+        confidence=found.confidence,
+        doubtful=found.doubtful,
+        vertex_map_before=found.vertex_map_before,
+        factor=found.factor,
+        doubtful_places=tuple(DoubtfulPlace(r.vertex, r.area_share, r.confidence) for r in found.regions),
+        warnings=found.warnings,
+        notes=(*scene.notes, *found.notes),
+    )

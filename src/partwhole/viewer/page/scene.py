@@ -1,0 +1,316 @@
+"""`Scene`: a part, its whole, the map between them and what is known of it, as the page shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from partwhole._ties import first_largest
+from partwhole.criterion.assumptions import no_part_of_manifold
+from partwhole.datasets.ground_truth import GroundTruth
+from partwhole.matching.confidence.regions import swapped_question
+from partwhole.mesh import Mesh, decimate
+from partwhole.store.cache import Cache
+from partwhole.viewer.figures.camera import Axis, Camera, picture_extent
+from partwhole.viewer.figures.viewpoint import automatic_camera, guess_up, outward_normals, winds_inwards
+from partwhole.viewer.page.packing import pack
+
+# more vertices than these are no gain to the eye, and distances between them are no longer measured at once
+MOST_SHOWN = 20_000
+# raised with every change of decimation, so that nothing older is found in a cache
+_SCHEMA = 1
+# above this many faces the search for a good view takes longer than the first look at the page should
+_MOST_LOOKED_AT = 30_000
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """A surface and what is drawn of it: the surface itself, or one with fewer vertices.
+
+    Attributes
+    ----------
+    full : the surface
+    mesh : what is drawn, and measured on
+    to_full : for each vertex that is drawn, its number on the surface
+    to_shown : for each vertex of the surface, the nearest one that is drawn
+    """
+
+    full: Mesh
+    mesh: Mesh
+    to_full: Int[np.ndarray, "k"]
+    to_shown: Int[np.ndarray, "n"]
+
+    @classmethod
+    def of(cls, mesh: Mesh) -> Shown:
+        """The surface as it is."""
+        same = np.arange(mesh.n_vertices)
+        return cls(mesh, mesh, same, same)
+
+    def simplified(self, most: int, *, cache: Cache | None = None) -> Shown:
+        """With at most `most` vertices drawn; from the cache, if this surface was simplified before."""
+        if self.full.n_vertices <= most:
+            return self
+        key = {"what": "simplified surface", "schema": _SCHEMA, "mesh": self.full.content_hash, "most": most}
+        kept = None if cache is None else cache.get(key)
+        if kept is not None:
+            mesh = Mesh(self.full.vertices[kept["to_full"]], kept["faces"], name=self.full.name)
+            return Shown(self.full, mesh, kept["to_full"], kept["to_shown"])
+        simpler = decimate(self.full, most, keep_border=False)
+        if cache is not None:
+            arrays = {"to_full": simpler.to_fine, "to_shown": simpler.to_coarse, "faces": simpler.mesh.faces}
+            cache.put(key, arrays)
+        return Shown(self.full, simpler.mesh, simpler.to_fine, simpler.to_coarse)
+
+    @property
+    def is_simplified(self) -> bool:
+        return self.mesh is not self.full
+
+    @cached_property
+    def unproved(self) -> str | None:
+        """Why nothing is proved of distances that are measured on what is drawn, whatever the method; None if it can be."""
+        if self.is_simplified:
+            drawn, all_of_them = f"{self.mesh.n_vertices:,}", f"{self.full.n_vertices:,}"
+            return (
+                f"distances are measured on a simplified surface, with {drawn} of {all_of_them} vertices and another "
+                "boundary; partwhole mask measures on all of them"
+            )
+        return no_part_of_manifold(self.full)
+
+    @cached_property
+    def camera(self) -> Camera:
+        """A good place to look from."""
+        if self.mesh.n_faces <= _MOST_LOOKED_AT:
+            return automatic_camera(self.mesh)
+        cameras = [Camera(azimuth, 12.0, guess_up(self.mesh)) for azimuth in (0.0, 45.0, 90.0, 135.0)]
+        return max(cameras, key=lambda camera: float(np.prod(picture_extent(self.mesh, camera))))
+
+
+@dataclass(frozen=True)
+class DoubtfulPlace:
+    """A connected piece of the part where the map is doubtful: a vertex in it, its share of the area, mean confidence."""
+
+    vertex: int
+    area_share: float
+    confidence: float
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """What the page shows. Arrays have one entry for each vertex of the part, as given.
+
+    Attributes
+    ----------
+    part, whole : the surfaces; the whole may be missing, and then there is nothing to map to
+    vertex_map : for each vertex of the part its vertex of the whole
+    confidence : from 0 to 1, how sure each entry of the map is
+    doubtful : where the map should not be relied on
+    vertex_map_before : the map before it was refined
+    truth : where the vertices of the part truly lie, if that is known
+    factor : from lengths of the part to those of the whole, where their units differ
+    doubtful_places : where to look first
+    title : of the page
+    warnings : what to know before using the map
+    notes : what else a reader has to know, one sentence each
+    """
+
+    part: Shown
+    whole: Shown | None = None
+    vertex_map: Int[np.ndarray, "_"] | None = None
+    confidence: Float[np.ndarray, "_"] | None = field(default=None, kw_only=True)
+    doubtful: Bool[np.ndarray, "_"] | None = field(default=None, kw_only=True)
+    vertex_map_before: Int[np.ndarray, "_"] | None = field(default=None, kw_only=True)
+    truth: GroundTruth | None = field(default=None, kw_only=True)
+    factor: float = field(default=1.0, kw_only=True)
+    doubtful_places: tuple[DoubtfulPlace, ...] = field(default=(), kw_only=True)
+    title: str = field(default="", kw_only=True)
+    warnings: tuple[str, ...] = field(default=(), kw_only=True)
+    notes: tuple[str, ...] = field(default=(), kw_only=True)
+
+    def __post_init__(self) -> None:
+        for name in ("vertex_map", "vertex_map_before"):
+            numbers = getattr(self, name)
+            if numbers is None:
+                continue
+            if self.whole is None:
+                raise ValueError(f"{name} needs a whole to map to")
+            if numbers.size and not 0 <= numbers.min() <= numbers.max() < self.whole.full.n_vertices:
+                raise ValueError(
+                    f"{name} speaks of vertices {numbers.min()} to {numbers.max()} of the whole, "
+                    f"{self.whole.full.name} has 0 to {self.whole.full.n_vertices - 1}; do the files belong together?"
+                )
+        for name in ("vertex_map", "confidence", "doubtful", "vertex_map_before"):
+            values = getattr(self, name)
+            if values is not None and len(values) != self.part.full.n_vertices:
+                raise ValueError(
+                    f"{name} has {len(values)} entries, {self.part.full.name} has {self.part.full.n_vertices} vertices; "
+                    "do the files belong together?"
+                )
+        if self.truth is not None:
+            if self.vertex_map is None or self.whole is None:
+                raise ValueError("the truth can be compared with a map only, and there is none")
+            places = (("part", self.part, self.truth.part_vertices), ("whole", self.whole, self.truth.corners))
+            for name, surface, numbers in places:
+                if numbers.size and numbers.max() >= surface.full.n_vertices:
+                    raise ValueError(
+                        f"the truth speaks of vertex {numbers.max()} of the {name}, which has "
+                        f"{surface.full.n_vertices} vertices; do the files belong together?"
+                    )
+
+    @classmethod
+    def of(
+        cls,
+        part: Mesh,
+        whole: Mesh | None = None,
+        vertex_map: Int[np.ndarray, "p"] | None = None,
+        **known: Any,
+    ) -> Scene:
+        """Of surfaces as they are; see `simplified` for those with very many vertices."""
+        title = known.pop("title", "") or (part.name if whole is None else f"{part.name} → {whole.name}")
+        shown_whole = None if whole is None else Shown.of(whole)
+        return cls(Shown.of(part), shown_whole, vertex_map, title=title, **known)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether `simplified` takes time."""
+        surfaces = [self.part] if self.whole is None else [self.part, self.whole]
+        return any(s.full.n_vertices > MOST_SHOWN and not s.is_simplified for s in surfaces)
+
+    def simplified(self, most: int = MOST_SHOWN, *, cache: Cache | None = None) -> Scene:
+        """With at most `most` vertices of each surface drawn; a note says so, and that distances are no longer proved."""
+        surfaces = [self.part] if self.whole is None else [self.part, self.whole]
+        with ThreadPoolExecutor(2) as pool:
+            part, *wholes = pool.map(lambda surface: surface.simplified(most, cache=cache), surfaces)
+        notes = [
+            f"{surface.full.name} has {surface.full.n_vertices} vertices; {surface.mesh.n_vertices} of them are drawn, "
+            "and distances are those of the surface they form"
+            + (f"; what is guaranteed there is not proved for {surface.full.name} itself." if surface is part else ".")
+            for surface in (part, *wholes)
+            if surface.is_simplified
+        ]
+        return replace(self, part=part, whole=wholes[0] if wholes else None, notes=(*notes, *self.notes))
+
+    @cached_property
+    def errors(self) -> Float[np.ndarray, "p"]:
+        """Geodesic error of each entry of the map, as a share of √(area of the whole); NaN where the truth is not known."""
+        if self.whole is None or self.vertex_map is None or self.truth is None:
+            raise ValueError("errors need a map and the truth to compare it with")
+        from partwhole.evaluation.errors import distance_rows, geodesic_errors
+
+        whole, truth, size = self.whole.full, self.truth, self.part.full.n_vertices
+        of_rows = geodesic_errors(self.vertex_map, truth, distance_rows(whole), area=whole.area)
+        count = np.bincount(truth.part_vertices, minlength=size)
+        total = np.bincount(truth.part_vertices, of_rows, size)
+        return np.divide(total, count, out=np.full(size, np.nan), where=count > 0)
+
+    @cached_property
+    def whole_camera(self) -> Camera:
+        """Shows that side of the whole to which the side of the part that is seen first is mapped."""
+        assert self.whole is not None
+        if self.vertex_map is None:
+            return self.whole.camera
+        up = self._whole_up()
+        eye = self.part.camera.axes[2]
+        seen = np.maximum(outward_normals(self.part.mesh) @ eye, 0) * self.part.mesh.vertex_areas
+        mapped = outward_normals(self.whole.mesh)[self.shown_map(self.vertex_map)]
+        cameras = [Camera(azimuth, 12.0, up) for azimuth in np.arange(16) * 22.5]
+        scores = [seen @ np.maximum(mapped @ camera.axes[2], 0) for camera in cameras]
+        return cameras[first_largest(scores)]
+
+    def _whole_up(self) -> Axis:
+        """The axis of the whole along which matches rise as the vertices of the part do."""
+        assert self.whole is not None
+        assert self.vertex_map is not None
+        height = self.part.mesh.vertices[:, "xyz".index(self.part.camera.up)]
+        matches = self.whole.mesh.vertices[self.shown_map(self.vertex_map)]
+        spread = matches.std(axis=0)
+        together = (height - height.mean()) @ (matches - matches.mean(axis=0))
+        risen = np.divide(together, spread, out=np.zeros(3), where=spread > 0)
+        axes: tuple[Axis, ...] = ("x", "y", "z")
+        return axes[first_largest(risen)]
+
+    @property
+    def swapped(self) -> str | None:
+        """What to ask where part and whole look as if they were swapped."""
+        return None if self.whole is None else swapped_question(self.part.full, self.whole.full)
+
+    def shown_map(self, vertex_map: Int[np.ndarray, "p"]) -> Int[np.ndarray, "k"]:
+        """A map between the vertices that are drawn."""
+        assert self.whole is not None
+        return self.whole.to_shown[vertex_map[self.part.to_full]]
+
+    def to_bytes(self, *, measured: Mapping[str, np.ndarray] | None = None, **more: Any) -> bytes:
+        """All of it for the page, see `pack`; arrays that were `measured`, and `more` to its description, are added."""
+        meta: dict[str, Any] = {
+            "title": self.title,
+            "warnings": [text for text in self.warnings if text != self.swapped],
+            "swapped": self.swapped,
+            "notes": list(self.notes),
+            "truth": self.truth is not None,
+            "factor": self.factor,
+            "doubtful_places": [
+                {"vertex": int(self.part.to_shown[p.vertex]), "area_share": p.area_share, "confidence": p.confidence}
+                for p in self.doubtful_places
+            ],
+            **more,
+        }
+        arrays: dict[str, np.ndarray] = dict(measured or {})
+        for name, surface in (("part", self.part), ("whole", self.whole)):
+            if surface is not None:
+                meta[name] = _described(surface, self.whole_camera if name == "whole" else surface.camera)
+                arrays |= {f"{name}_{key}": array for key, array in _drawn(surface).items()}
+        maps = {"map": self.vertex_map, "before": self.vertex_map_before}
+        for name, vertex_map in maps.items():
+            if vertex_map is not None:
+                arrays[name] = self.shown_map(vertex_map)
+                if self.part.is_simplified or (self.whole is not None and self.whole.is_simplified):
+                    arrays[f"full_{name}"] = vertex_map
+        known: Mapping[str, np.ndarray | None] = {"confidence": self.confidence, "doubtful": self.doubtful}
+        for name, values in known.items():
+            if values is not None:
+                arrays[name] = values[self.part.to_full]
+                if self.part.is_simplified:
+                    arrays[f"full_{name}"] = values
+        return pack(meta, arrays)
+
+
+def _described(surface: Shown, camera: Camera) -> dict[str, Any]:
+    mesh = surface.mesh
+    return {
+        "name": surface.full.name,
+        "vertices": surface.full.n_vertices,
+        "faces": surface.full.n_faces,
+        "loops": len(surface.full.boundary_loops),
+        "shown": mesh.n_vertices,
+        "centre": middle_of(mesh).tolist(),
+        "area": surface.full.area,
+        "unproved": surface.unproved,
+        "inwards": winds_inwards(mesh),
+        "view": {"up": camera.up, "azimuth": float(camera.azimuth), "elevation": float(camera.elevation)},
+    }
+
+
+def _drawn(surface: Shown) -> dict[str, np.ndarray]:
+    mesh = surface.mesh
+    arrays = {
+        # about their middle, so that float32 resolves scans far from the origin too
+        "vertices": mesh.vertices - middle_of(mesh),
+        "faces": mesh.faces,
+        "border": mesh.boundary_edges,
+        "border_vertices": mesh.boundary_vertices,
+        "border_labels": mesh.boundary_labels,
+    }
+    if surface.is_simplified:
+        arrays["numbers"] = surface.to_full
+    return arrays
+
+
+def middle_of(mesh: Mesh) -> Float[np.ndarray, "3"]:
+    """The middle of the box around a surface, which the page turns it about."""
+    used = mesh.vertices[np.unique(mesh.faces)]
+    return (used.min(axis=0) + used.max(axis=0)) / 2

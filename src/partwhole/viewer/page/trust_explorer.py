@@ -1,0 +1,221 @@
+"""The pairs of one vertex: which are guaranteed, how far the others are from it, and what decided that.
+
+All that depends on the border alone is computed once; what is asked of one vertex then takes milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from partwhole.criterion.border import Border
+from partwhole.criterion.given import GivenDistances
+from partwhole.criterion.loops import check_piece_of_sphere
+from partwhole.criterion.min_plus import min_plus
+from partwhole.criterion.result import Kind
+from partwhole.geodesics import geodesic_distances
+from partwhole.geodesics.distances import Method, distances_from_each
+from partwhole.mesh import Mesh
+from partwhole.mesh.formats.common import counted
+from partwhole.viewer.page.paths import Tracer
+
+# as in `Criterion` for float32, which is plenty for what is looked at
+RTOL = 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class TrustRow:
+    """The pairs of one vertex: distances, and the threshold K of each criterion that applies."""
+
+    vertex: int
+    distances: Float[np.ndarray, "n"]
+    thresholds: dict[Kind, Float[np.ndarray, "n"]]
+
+    def guaranteed(self, kind: Kind) -> Bool[np.ndarray, "n"]:
+        """D ≤ K (1 + rtol)"""
+        mask = np.isfinite(self.distances) & (self.thresholds[kind] * np.float32(1 + RTOL) >= self.distances)
+        mask[self.vertex] = True
+        return mask
+
+
+@dataclass(frozen=True)
+class Wormhole:
+    """The shortest way through what is missing that can't be ruled out: it decides whether a pair is guaranteed.
+
+    Attributes
+    ----------
+    leaves, returns : the boundary vertices where it leaves the part and comes back
+    to_border, across, from_border : its three pieces; their sum is the threshold of the pair
+    """
+
+    leaves: int
+    returns: int
+    to_border: float
+    across: float
+    from_border: float
+
+    @property
+    def length(self) -> float:
+        return self.to_border + self.across + self.from_border
+
+
+@dataclass(frozen=True, eq=False)
+class TrustExplorer:
+    """Answers for one vertex of a part at a time.
+
+    Attributes
+    ----------
+    mesh : the part
+    method : how distances are measured
+    sound : whether boundary edges are allowed for, see `wormhole_criterion`
+    from_boundary : distances from each boundary vertex
+    to_boundary : the same, shortened where `sound` asks for it
+    border : what a way through the missing region costs at least
+    chained : the same for the same-loop criterion; None where that does not apply
+    no_same_loop : why it does not
+
+    Examples
+    --------
+    >>> from partwhole.datasets import annulus
+    >>> explorer = TrustExplorer.of(annulus(n_vertices=300), method="dijkstra")
+    >>> row = explorer.row(7)
+    >>> bool((row.guaranteed("boundary") <= row.guaranteed("wormhole")).all())
+    True
+    """
+
+    mesh: Mesh
+    method: Method
+    sound: bool
+    from_boundary: Float[np.ndarray, "b n"]
+    to_boundary: Float[np.ndarray, "b n"]
+    border: Border
+    chained: Float[np.ndarray, "b b"] | None
+    no_same_loop: str | None
+
+    @classmethod
+    def of(
+        cls,
+        mesh: Mesh,
+        *,
+        method: Method = "fast_marching",
+        sound: bool = False,
+        no_same_loop: str | None = None,
+        progress: Callable[[int, int], None] | bool = False,
+    ) -> TrustExplorer:
+        """Measure from the border, once.
+
+        Parameters
+        ----------
+        no_same_loop : a reason, known from the whole, why the same-loop criterion does not apply
+        """
+        boundary = mesh.boundary_vertices
+        if len(boundary):
+            measured = geodesic_distances(mesh, boundary, method=method, dtype=np.float32, progress=progress)
+            from_boundary = np.asarray(measured)
+        else:
+            from_boundary = np.empty((0, mesh.n_vertices), np.float32)
+        given = GivenDistances(from_boundary, from_boundary, boundary)
+        border = given.border(mesh, 1.0, sound)
+        reason = no_same_loop or no_piece_of_sphere(mesh)
+        chained = None if reason else border.chained("cpu").astype(np.float32)
+        return cls(mesh, method, sound, from_boundary, given.to_boundary(border.slack), border, chained, reason)
+
+    @cached_property
+    def straight(self) -> Float[np.ndarray, "b b"]:
+        return self.border.straight.astype(np.float32)
+
+    @cached_property
+    def nearest(self) -> Float[np.ndarray, "n"]:
+        """d(i, B)"""
+        return self.to_boundary.min(axis=0, initial=np.inf)
+
+    @cached_property
+    def tracer(self) -> Tracer:
+        return Tracer.of(self.mesh)
+
+    @cached_property
+    def distances_from(self) -> Callable[[int], Float[np.ndarray, "n"]]:
+        return distances_from_each(self.mesh, method=self.method)
+
+    def row(self, vertex: int) -> TrustRow:
+        """The pairs of a vertex, by every criterion that applies."""
+        check_vertex(self.mesh, vertex)
+        with np.errstate(over="ignore"):
+            thresholds: dict[Kind, np.ndarray] = {
+                "boundary": self.nearest[vertex] + self.nearest,
+                "wormhole": threshold_row(self.to_boundary, self.straight, vertex),
+            }
+        if self.chained is not None:
+            thresholds["same-loop"] = threshold_row(self.to_boundary, self.chained, vertex)
+        return TrustRow(vertex, self.distances_from(vertex), thresholds)
+
+    def wormhole(self, vertex: int, other: int) -> Wormhole | None:
+        """What decides whether the pair is guaranteed by the wormhole criterion; None where nothing is missing."""
+        for number in (vertex, other):
+            check_vertex(self.mesh, number)
+        if not len(self.to_boundary):
+            return None
+        out, back = deciding_pair(self.to_boundary, self.straight, vertex, other)
+        numbers = self.mesh.boundary_vertices
+        return Wormhole(
+            int(numbers[out]),
+            int(numbers[back]),
+            float(self.to_boundary[out, vertex]),
+            float(self.straight[out, back]),
+            float(self.to_boundary[back, other]),
+        )
+
+    def path(self, field: Float[np.ndarray, "n"], start: int) -> Float[np.ndarray, "k 3"]:
+        """The way from a vertex down to where the distances `field` are 0: across faces, or along edges for Dijkstra's."""
+        return self.tracer.descend(field, start, along_edges=self.method == "dijkstra")
+
+    def path_from_border(self, boundary_vertex: int, end: int) -> Float[np.ndarray, "k 3"]:
+        """The way on the part from a boundary vertex to another vertex."""
+        row = int(np.searchsorted(self.mesh.boundary_vertices, boundary_vertex))
+        return self.path(self.from_boundary[row], end)[::-1]
+
+
+def threshold_row(
+    to_boundary: Float[np.ndarray, "b n"], across: Float[np.ndarray, "b b"], vertex: int
+) -> Float[np.ndarray, "n"]:
+    """K_j = min over b₁, b₂ of d(i, b₁) + across(b₁, b₂) + d(b₂, j), for one i and all j."""
+    to_return = min_plus(to_boundary[None, :, vertex], across)
+    return min_plus(to_return, to_boundary)[0]
+
+
+def deciding_pair(
+    to_boundary: Float[np.ndarray, "b n"], across: Float[np.ndarray, "b b"], vertex: int, other: int
+) -> tuple[int, int]:
+    """b₁ and b₂ that attain K_ij, as rows of `to_boundary`."""
+    to_return = (to_boundary[:, vertex, None] + across).min(axis=0)
+    back = int((to_return + to_boundary[:, other]).argmin())
+    return int((to_boundary[:, vertex] + across[:, back]).argmin()), back
+
+
+def why_no_sphere(whole: Mesh | None) -> str | None:
+    """The reason why a whole is no topological sphere; None if it is one, or is not known."""
+    if whole is None:
+        return None
+    if not whole.is_closed:
+        return f"the whole, {whole.name}, has {counted(len(whole.boundary_loops), 'boundary loop')}, so it is no sphere"
+    if whole.n_components != 1 or not whole.is_manifold or whole.euler_characteristic != 2:
+        return f"the whole, {whole.name}, is no topological sphere"
+    return None
+
+
+def check_vertex(mesh: Mesh, vertex: int) -> None:
+    if not 0 <= vertex < mesh.n_vertices:
+        raise ValueError(f"there is no vertex {vertex}, {mesh.name} has vertices 0 to {mesh.n_vertices - 1}")
+
+
+def no_piece_of_sphere(mesh: Mesh) -> str | None:
+    """The reason why a part can't be cut out of a sphere; None if it can."""
+    try:
+        check_piece_of_sphere(mesh)
+    except ValueError as error:
+        return str(error)
+    return None

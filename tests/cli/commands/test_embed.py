@@ -1,0 +1,162 @@
+"""`partwhole embed`, from the file to the picture."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import get_args
+
+import matplotlib.image as image
+import numpy as np
+import pytest
+
+from partwhole.cli.commands import embed as command
+from partwhole.cli.main import main
+from partwhole.datasets import sphere, swiss_roll
+from partwhole.embedding import TCIE, WHCIE
+from partwhole.embedding.methods.agreement import procrustes_error
+from partwhole.embedding.methods.peers import METHODS
+from partwhole.experiments.swiss_roll import MapMethod
+from partwhole.mesh import Mesh
+from partwhole.mesh.io import write_mesh
+
+ROLL = swiss_roll(600, variant="hole", width=20.0, seed=1)
+
+
+@pytest.fixture
+def points(tmp_path: Path) -> Path:
+    path = tmp_path / "roll.csv"
+    np.savetxt(path, ROLL.points, delimiter=",", header="x,y,z", comments="", fmt="%.17g")
+    return path
+
+
+def run_json(capsys: pytest.CaptureFixture[str], *words: object) -> dict:
+    assert main(["embed", *map(str, words), "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return json.loads(out)
+
+
+def test_the_methods_are_those_of_the_library() -> None:
+    assert get_args(MapMethod) == tuple(method.name for method in METHODS)
+
+
+def test_it_writes_coordinates_a_picture_and_a_summary(
+    points: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["embed", str(points), "--neighbors", "10"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert f"WHCIE: {len(ROLL.points)} points in 3 dimensions, mapped to 2" in out
+    assert "% of all pairs are guaranteed" in out
+    folder = tmp_path / "roll-map"
+    assert sorted(p.name for p in folder.iterdir()) == ["coordinates.csv", "coordinates.npy", "map.png", "summary.json"]
+    places = np.load(folder / "coordinates.npy")
+    np.testing.assert_allclose(places, WHCIE(n_neighbors=10).fit_transform(ROLL.points), atol=1e-6)
+    assert procrustes_error(places, ROLL.flat) < 0.06
+    assert (folder / "coordinates.csv").read_text().splitlines()[0] == "x1,x2"
+    np.testing.assert_allclose(np.loadtxt(folder / "coordinates.csv", delimiter=",", skiprows=1), places, rtol=1e-6)
+    assert image.imread(folder / "map.png").shape[2] == 4
+    summary = json.loads((folder / "summary.json").read_text())
+    assert 0 < summary["guaranteed"] < 1
+    assert 0 < summary["stress"] < 0.1
+    assert summary["boundary_points"] > 20
+    assert summary["falloff"] == 5
+
+
+def test_boundaries_from_a_file(points: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save(tmp_path / "rim.npy", ROLL.boundary)
+    knobs = [points, "--neighbors", 10, "--no-figure", "--output", tmp_path / "out"]
+    told = run_json(capsys, *knobs, "--method", "tcie", "--boundary", tmp_path / "rim.npy")
+    assert told["boundary_points"] == ROLL.boundary.sum()
+    assert not (tmp_path / "out/map.png").exists()
+    expected = TCIE(n_neighbors=10, boundary=ROLL.boundary).fit_transform(ROLL.points)
+    np.testing.assert_allclose(np.load(tmp_path / "out/coordinates.npy"), expected, atol=1e-6)
+    told = run_json(capsys, *knobs, "--boundary", "none")
+    assert told["boundary_points"] == 0
+    assert told["guaranteed"] == 1
+
+
+def test_other_methods_and_dimensions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save(tmp_path / "roll.npy", ROLL.points.astype(np.float32))
+    told = run_json(capsys, tmp_path / "roll.npy", "--method", "pca", "--components", 3, "--output", tmp_path / "out")
+    assert "guaranteed" not in told
+    assert told["notes"] == []
+    assert np.load(tmp_path / "out/coordinates.npy").shape == (len(ROLL.points), 3)
+    assert (
+        main(["embed", str(tmp_path / "roll.npy"), "--method", "pca", "--boundary", "none", "-o", str(tmp_path)]) == 0
+    )
+    out, err = capsys.readouterr()
+    assert err == "note: --boundary plays no part in PCA\n"
+    assert "PCA: 502 points" in out
+
+
+def test_a_mesh(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ball = sphere(300)
+    cap, _ = ball.submesh(ball.vertices[:, 2] < 0.5)
+    write_mesh(cap, tmp_path / "cap.ply")
+    told = run_json(capsys, tmp_path / "cap.ply", "--output", tmp_path / "out")
+    assert told["boundary_points"] == len(cap.boundary_vertices)
+    assert told["points"] == cap.n_vertices
+    assert told["falloff"] == 0
+    falling = run_json(capsys, tmp_path / "cap.ply", "--falloff", 2, "--output", tmp_path / "out")
+    assert falling["falloff"] == 2
+
+
+def test_quiet(points: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["embed", str(points), "--method", "pca", "--quiet", "-o", str(tmp_path / "out")]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_bad_files(tmp_path: Path, one_error: Callable[..., str]) -> None:
+    assert "is a folder" in one_error("embed", tmp_path)
+    assert "No such file" in one_error("embed", tmp_path / "none.csv")
+    assert "does not exist" in one_error("embed", tmp_path / "none.ply")
+    (tmp_path / "a.csv").write_text("1,2\n3,nan\n")
+    assert "point 1 (counted from 0) has a coordinate that is NaN" in one_error("embed", tmp_path / "a.csv")
+    np.save(tmp_path / "a.npy", np.zeros((4, 3, 2)))
+    assert "got an array of shape (4, 3, 2)" in one_error("embed", tmp_path / "a.npy")
+    np.save(tmp_path / "a.npy", np.random.default_rng(0).random((12, 3)))
+    assert "12 points, too few for 15 neighbours: give --neighbors less than 12" in one_error(
+        "embed", tmp_path / "a.npy"
+    )
+    (tmp_path / "one.csv").write_text("1,2,3\n")
+    assert "holds 1 point; a map needs at least 3" in one_error("embed", tmp_path / "one.csv")
+    assert "--components must be less than the number of points, 12" in one_error(
+        "embed", tmp_path / "a.npy", "--neighbors", 5, "--components", 12
+    )
+    assert "No such file" in one_error("embed", tmp_path / "a.npy", "--neighbors", 5, "--boundary", tmp_path / "no.txt")
+
+
+def test_meshes_with_defects_are_told_the_remedy(tmp_path: Path, one_error: Callable[..., str]) -> None:
+    (tmp_path / "bad.off").write_text("OFF 4 2 0\n0 0 0\n1 0 0\n0 1 0\n1 1 0\n3 0 1 2\n3 1 1 2\n")
+    assert "--repair" in one_error("embed", tmp_path / "bad.off")
+
+
+@pytest.mark.parametrize("method", ["whcie", "tcie", "mds"])
+def test_points_in_several_components(method: str, tmp_path: Path, one_error: Callable[..., str]) -> None:
+    near = np.random.default_rng(0).random((90, 3))
+    np.save(tmp_path / "two.npy", np.concatenate([near, near + 100]))
+    told = one_error("embed", tmp_path / "two.npy", "--neighbors", 6, "--method", method, "-o", tmp_path / "out")
+    assert "2 components of 90, 90 points" in told
+    assert "use more than 6 neighbours" in told
+
+
+def test_a_mesh_in_several_components(tmp_path: Path, one_error: Callable[..., str]) -> None:
+    ball = sphere(100)
+    n = ball.n_vertices
+    two = Mesh(np.concatenate([ball.vertices, ball.vertices + 5]), np.concatenate([ball.faces, ball.faces + n]))
+    write_mesh(two, tmp_path / "two.off")
+    assert "has 2 components" in one_error("embed", tmp_path / "two.off")
+
+
+def test_methods_that_fail(points: Path, tmp_path: Path, one_error: Callable[..., str]) -> None:
+    words = ("embed", points, "--method", "hessian-lle", "--neighbors", 4, "-o", tmp_path / "out")
+    assert one_error(*words).startswith("Hessian LLE: ")
+
+
+def test_too_many_points(points: Path, monkeypatch: pytest.MonkeyPatch, one_error: Callable[..., str]) -> None:
+    monkeypatch.setattr(command, "free_memory", lambda: 1 << 20)
+    assert "take a sample of the points" in one_error("embed", points)

@@ -1,0 +1,320 @@
+"""`partwhole train` from end to end, on a small set."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from partwhole.cli.commands import train as command
+from partwhole.cli.main import main
+from partwhole.cli.shared.learning import Stages
+from partwhole.cli.shared.train_command import Order
+from partwhole.matching.training.logs import read_losses
+
+
+@pytest.fixture
+def words(own_set: Path, small_network: list[str]) -> list[str]:
+    return ["train", "--data", str(own_set), "--iterations", "6", *small_network]
+
+
+def test_a_run_from_end_to_end(
+    words: list[str], own_set: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([*words, "--seed", "2", "--watch-test", "--with", "evaluate_every=3"]) == 0
+    out, err = capsys.readouterr()
+    assert err.splitlines() == [
+        f"note: {own_set} is taken for --set folder",
+        f"note: {own_set} is not split into train/ and test/, so all its pairs are taken",
+        "note: the pairs that are watched are those that are trained on",
+    ]
+    assert "% above 0.15" in out
+    assert [line.split()[0] for line in out.splitlines() if line.strip()[:1].isdecimal()] == ["3", "6", "6"]
+    assert "6 iterations in" in out
+    assert "mean loss: " in out
+    run = Path("mine-seed2")
+    assert f"wrote {run / 'model.safetensors'}" in out
+    assert f"evaluate it with: partwhole evaluate --data {own_set} --set folder --model {run}" in out
+    assert len(read_losses(run)) == 6
+    assert any((tmp_path / "cache").rglob("*.npz"))
+
+    assert main(["train", "--resume", str(run)]) == 0
+    assert capsys.readouterr().out == f"the run in {run} is complete: {run / 'model.safetensors'}\n"
+
+
+def test_fewer_vertices_and_the_ground_truth(
+    words: list[str], tmp_path: Path, one_error: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    assert main([*words, "--vertices", "300", "--with", "correspondence_weight=1", "-o", str(run), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["vertices"] == 300
+    assert Order.read(run).vertices == 300
+    assert "correspondence" in (run / "losses.csv").read_text(encoding="utf-8").splitlines()[0]
+    assert "300" in one_error(*words, "--vertices", "20")
+
+
+def test_the_summary_in_json(words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = tmp_path / "run"
+    assert main([*words, "--json", "--validate", "--no-cache", "-o", str(run)]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    summary = json.loads(out)
+    assert summary["folder"] == str(run)
+    assert (summary["set"], summary["preset"], summary["complete"]) == ("folder", None, True)
+    assert (summary["iterations"], summary["config"]["width"]) == (6, 8)
+    assert summary["terms"] == ["distortion", "orthogonality"]
+    assert [found["data"] for found in summary["evaluations"]] == 6 * ["validation"]
+    assert all(Path(file).is_file() for file in summary["files"].values())
+    assert set(summary["files"]) == {"model", "validated"}
+
+
+def test_a_preset_is_that_of_the_set_or_as_named(tmp_path: Path, words: list[str], own_set: Path) -> None:
+    def ordered(*more: str) -> command.Order:
+        run = tmp_path / str(len(list(tmp_path.iterdir())))
+        assert main([*words, "--no-cache", "-q", "-o", str(run), *more]) == 0
+        return command.Order.read(run)
+
+    assert ordered("--preset", "shrec16-holes").config.temperature == 0.07
+    assert ordered().preset is None
+
+
+def test_a_run_begins_with_one_model_and_is_taught_by_another(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    assert main([*words, "-q", "-o", str(first)]) == 0
+    # the size of the network is that of the weights, not the preset's
+    fresh = words[:5]
+    again = [*fresh, "--with", "map_eigenpairs=10", "--start", str(first), "--teacher", str(first), "-o", str(second)]
+    assert main([*again, "-q"]) == 0
+    order = command.Order.read(second)
+    assert (order.config.width, order.config.correspondence_weight) == (8, 3.0)
+    assert order.start == order.teacher == str((first / "model.safetensors").resolve())
+    card = json.loads((second / "run.json").read_text())
+    assert card["start"] == "first"
+    assert card["protocol"].startswith("taught by the maps of first")
+    capsys.readouterr()
+    assert main(["train", "--resume", str(second), "--start", str(first)]) == 2
+    assert "--start can't be changed in a run that goes on" in capsys.readouterr().err
+    assert main([*fresh, "--start", str(first), "--with", "width=4", "-o", str(tmp_path / "third")]) == 2
+    assert "--with width is not free with --start" in capsys.readouterr().err
+    assert main([*fresh, "--start", "nobody", "-o", str(tmp_path / "third")]) == 2
+    assert not (tmp_path / "third").exists()
+
+
+class _Ctrl_C:
+    """Stands for `Stages.detail`, which a run calls between iterations, and is interrupted the second time."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, stage: str, text: str) -> None:
+        assert stage == "training"
+        assert text.startswith("loss ")
+        self.calls += 1
+        if self.calls == 2:
+            signal.raise_signal(signal.SIGINT)
+
+
+def test_an_interrupted_run_goes_on_and_ends_with_the_same_weights(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from partwhole.matching.training import train as training
+
+    whole, parted = tmp_path / "whole", tmp_path / "parted"
+    handler = signal.getsignal(signal.SIGINT)
+    words += ["--validate", "--no-cache", "--with", "evaluate_every=4"]
+    assert main([*words, "-q", "-o", str(whole)]) == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(training, "_FLUSH_SECONDS", -1.0)
+        patch.setattr(Stages, "detail", _Ctrl_C())
+        assert main([*words, "-o", str(parted)]) == 130
+    assert signal.getsignal(signal.SIGINT) is handler
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines()[-3:] == [
+        "stopping as soon as the run can be saved; once more to stop at once",
+        f"note: go on with: partwhole train --resume {parted}",
+        "error: interrupted; nothing half-written was left behind",
+    ]
+    assert len(read_losses(parted)) == 2
+    assert not (parted / "model.safetensors").exists()
+
+    assert main(["train", "--resume", str(parted), "--no-cache", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["iterations"] == 6
+    assert len(read_losses(parted)) == 6
+    from partwhole.matching.network.weights import read_tensors
+
+    for name in ("model.safetensors", "validated.safetensors"):
+        one, other = read_tensors(whole / name)[0], read_tensors(parted / name)[0]
+        assert one.keys() == other.keys()
+        assert all((one[key] == other[key]).all() for key in one)
+
+
+def test_a_run_that_was_interrupted_before_it_began_begins(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(command, "read_pairs", interrupted)
+        assert main([*words, "-o", str(run), "--json"]) == 130
+    out, err = capsys.readouterr()
+    assert json.loads(out)["resume"] == f"partwhole train --resume {run}"
+    assert json.loads(out)["complete"] is False
+    assert err == "error: interrupted; nothing half-written was left behind\n"
+    assert main(["train", "--resume", str(run), "-q", "--no-cache"]) == 0
+    assert (run / "model.safetensors").exists()
+
+
+def test_data_that_moved_are_found_again_and_other_data_are_refused(
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    make_own_set: Callable[..., Path],
+    one_error: Callable[..., str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from partwhole.matching.training import train as training
+
+    run = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        patch.setattr(training, "_FLUSH_SECONDS", -1.0)
+        patch.setattr(Stages, "detail", _Ctrl_C())
+        assert main([*words, "-o", str(run), "--no-cache"]) == 130
+    capsys.readouterr()
+    other, same = make_own_set(tmp_path / "other", 3), make_own_set(tmp_path / "same")
+    assert "made with other pairs" in one_error("train", "--resume", run, "--data", other, "--no-cache")
+    assert command.Order.read(run).data == words[2]
+    assert main(["train", "--resume", str(run), "--data", str(same), "--no-cache", "-q"]) == 0
+    assert command.Order.read(run).data == str(same)
+
+
+def test_the_second_interruption_is_obeyed_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt), command.stop_between_iterations() as stop:  # noqa: PT012
+        stop()
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            stop()
+        signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+    assert "once more to stop at once" in capsys.readouterr().err
+
+
+def test_outside_the_main_thread_no_signal_is_touched() -> None:
+    seen = []
+
+    def elsewhere() -> None:
+        with command.stop_between_iterations() as stop:
+            stop()
+            seen.append(True)
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert seen == [True]
+
+
+def test_presets_and_choices_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "--list-presets"]) == 0
+    out = capsys.readouterr().out
+    assert "shrec16-holes         temperature=0.07" in out
+    assert "criterion             wormhole       none, boundary, wormhole, same_loop" in out
+    assert main(["train", "--list-presets", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["presets"]["shrec16-holes"]["temperature"] == 0.07
+
+
+def test_mistakes_are_one_line(
+    words: list[str], own_set: Path, runs: list[Path], tmp_path: Path, one_error: Callable[..., str]
+) -> None:
+    run = tmp_path / "run"
+    assert "--data is missing" in one_error("train")
+    assert "nowhere is no folder" in one_error("train", "--data", "nowhere")
+    assert "there is no preset 'pfaust-x'" in one_error(*words, "--preset", "pfaust-x", "-o", run)
+    assert "did you mean 'rotation'?" in one_error(*words, "--with", "rotatoin=3", "-o", run)
+    assert "--set" in one_error("train", "--data", own_set, "--set", "pfaust")
+    assert "pfaust/PFAUST-M/off" in one_error("train", "--data", own_set, "--set", "pfaust-m", "-o", run)
+    assert not run.exists()
+    taken = one_error(*words, "-o", runs[0])
+    assert taken == (
+        f"there is a run in {runs[0]} already; go on with it (partwhole train --resume {runs[0]}), or choose another --output"
+    )
+    assert "command.json, which" in one_error("train", "--resume", own_set)
+    for more in (["--seed", "1"], ["--validate"], ["--with", "width=8"], ["-o", run], ["--set", "folder"]):
+        assert "can't be changed in a run that goes on" in one_error("train", "--resume", runs[0], *more)
+
+
+def test_pairs_without_ground_truth_can_be_trained_on_and_not_watched(
+    words: list[str], tmp_path: Path, make_own_set: Callable[..., Path], one_error: Callable[..., str]
+) -> None:
+    words[2] = str(make_own_set(tmp_path / "bare", 2, truths=0))
+    assert main([*words, "-o", str(tmp_path / "run"), "-q", "--no-cache"]) == 0
+    assert "none of the 2 pairs has ground truth" in one_error(*words, "-o", tmp_path / "other", "--watch-test")
+
+
+def test_a_whole_with_holes_is_noted(
+    words: list[str], tmp_path: Path, make_own_set: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = make_own_set(tmp_path / "holes", 2, truths=0)
+    (folder / "parts/part0.ply").replace(folder / "wholes/ball.ply")
+    words[2] = str(folder)
+    assert main([*words, "-o", str(tmp_path / "run"), "--no-cache"]) == 0
+    assert "have holes of their own (ball)" in capsys.readouterr().err
+
+
+def test_too_many_eigenfunctions_for_a_small_mesh_are_noted(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words, "-o", str(tmp_path / "run"), "--no-cache", "--with", "map_eigenpairs=40"]) == 0
+    said = capsys.readouterr().err
+    assert re.search(r"the smallest part has 1\d\d vertices, too few for 40 .* --with map_eigenpairs=\d\d may", said)
+
+
+def test_a_gpu_that_is_not_used_is_named(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "_has_gpu", lambda: True)
+    assert main([*words, "-o", str(tmp_path / "run"), "--no-cache"]) == 0
+    assert "--device cuda" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["train", "evaluate"])
+def test_help_has_an_example_and_needs_no_torch(name: str) -> None:
+    code = (
+        f"import sys; from partwhole.cli.main import main; main(['{name}', '--help']);"
+        "print([m for m in ('numba', 'matplotlib', 'torch') if m in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
+    assert f"Example: partwhole {name}" in " ".join(done.stdout.split())
+
+
+def test_the_commands_of_the_how_to_run(
+    tmp_path: Path, small_network: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parents[2] / "docs/how-to.md").read_text()
+    commands = re.findall(r"^\$ partwhole ((?:dataset|train|evaluate) .*)$", page, re.MULTILINE)
+    assert [line.split()[0] for line in commands] == ["dataset", "dataset", "train", "evaluate", "evaluate"]
+    for line in commands:
+        words = shlex.split(line)
+        if words[0] == "train":
+            # as it is written, but for a minute less
+            words[words.index("--iterations") + 1] = "2"
+            words += small_network
+        assert main([word if word != "exact" else "dijkstra" for word in words]) == 0
+    assert Path("errors/pairs-run.csv").is_file()
+    assert "hands test, " in capsys.readouterr().out

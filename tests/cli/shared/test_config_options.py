@@ -1,0 +1,75 @@
+"""Choices of a training run as words."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+
+from partwhole.cli.shared.config_options import choice_rows, chosen_config, preset_rows, written
+from partwhole.matching.training.config import PRESETS, TrainingConfig
+
+
+def test_every_default_can_be_written_and_read_again() -> None:
+    default = TrainingConfig()
+    changes = [f"{field.name}={written(getattr(default, field.name))}" for field in fields(default)]
+    assert chosen_config(None, changes) == default
+    assert [name for name, _, _ in choice_rows()] == [field.name for field in fields(default)]
+
+
+def test_presets_are_where_choices_begin() -> None:
+    for name, config in PRESETS.items():
+        assert chosen_config(name) == config
+    assert chosen_config("pfaust-m", ["distortion-weight=7"]).distortion_weight == 7
+    assert chosen_config(None, seed=3) == TrainingConfig(seed=3)
+    assert [name for name, _ in preset_rows()] == list(PRESETS)
+    assert ("pfaust-h", "the defaults") in preset_rows()
+
+
+def test_a_run_of_any_length_may_be_evaluated_as_often() -> None:
+    assert chosen_config(None, iterations=700) == TrainingConfig(iterations=700)
+    assert chosen_config(None, iterations=700, evaluations=10) == TrainingConfig(iterations=700, evaluate_every=70)
+    assert chosen_config(None, ["iterations=7"], evaluations=10).evaluate_every == 1
+    assert chosen_config(None, ["evaluate_every=300"], iterations=700, evaluations=10).evaluate_every == 300
+    assert chosen_config(None, evaluations=10) == TrainingConfig()
+
+
+@pytest.mark.parametrize(
+    ("change", "name", "value"),
+    [
+        ("low_pass=30", "low_pass", 30),
+        ("low_pass=None", "low_pass", None),
+        ("cosine_epochs=none", "cosine_epochs", None),
+        ("noise=1e-3", "noise", 1e-3),
+        (" mask = binary ", "mask", "binary"),
+        ("scaling=(0.5, 2)", "scaling", (0.5, 2.0)),
+        ("iterations=20_000", "iterations", 20_000),
+    ],
+)
+def test_values(change: str, name: str, value: object) -> None:
+    assert getattr(chosen_config(None, [change]), name) == value
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("rotation", "--with takes a choice and its value, such as --with rotation=30, got 'rotation'"),
+        ("=3", "--with takes a choice and its value"),
+        ("rotation=much", "--with rotation=much: rotation is a number"),
+        ("width=8.5", "--with width=8.5: width is a whole number"),
+        ("low_pass=few", "--with low_pass=few: low_pass is a whole number, or none"),
+        ("mask=hard", "--with mask=hard: mask is soft, binary"),
+        ("scaling=1", "--with scaling=1: scaling is 2 numbers with a comma between them"),
+        ("wdith=8", "did you mean 'width'?"),
+        ("width=0", "width=0 must be at least 1"),
+    ],
+)
+def test_mistakes(change: str, message: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        chosen_config(None, [change])
+    assert message in str(caught.value)
+
+
+def test_nothing_is_said_twice() -> None:
+    with pytest.raises(ValueError, match="--seed and --with seed say the same; give one"):
+        chosen_config(None, ["seed=1"], seed=2)

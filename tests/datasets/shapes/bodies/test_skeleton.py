@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from partwhole.datasets.shapes.bodies.plans import PLANS
+from partwhole.datasets.shapes.bodies.skeleton import Bone, Flesh, Hinge, Skeleton, rotation_about
+
+Z = (0.0, 0.0, 1.0)
+ARM = Skeleton(
+    (
+        Bone("upper arm", None, (0.0, 0.0, 0.0), (Hinge(Z, -90, 90),)),
+        Bone("forearm", "upper arm", (1.0, 0.0, 0.0), (Hinge(Z, 0, 150),)),
+    ),
+    (
+        Flesh("upper arm", (0.0, 0.0, 0.0), (1.0, 0.0, 0.0), 0.1, 0.1, 0.05),
+        Flesh("forearm", (1.0, 0.0, 0.0), (2.0, 0.0, 0.0), 0.1, 0.1, 0.05),
+    ),
+    {},
+)
+
+
+def hand_of(pose):
+    return pose.rotations[1] @ [2.0, 0.0, 0.0] + pose.shifts[1]
+
+
+def test_rotations_are_rotations():
+    turn = rotation_about((1.0, 2.0, -2.0), 0.7)
+    np.testing.assert_allclose(turn @ turn.T, np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(turn @ [1, 2, -2], [1, 2, -2])
+    assert np.trace(turn) == pytest.approx(1 + 2 * np.cos(0.7))
+
+
+def test_a_bone_carries_those_below_it():
+    np.testing.assert_allclose(hand_of(ARM.bend([[90.0], [0.0]])), [0, 2, 0], atol=1e-12)
+    np.testing.assert_allclose(hand_of(ARM.bend([[0.0], [90.0]])), [1, 1, 0], atol=1e-12)
+    np.testing.assert_allclose(hand_of(ARM.bend([[90.0], [90.0]])), [-1, 1, 0], atol=1e-12)
+
+
+def test_limbs_that_meet_are_noticed():
+    assert not ARM._collides(ARM.bend([[45.0], [90.0]]))
+    assert ARM._collides(ARM.bend([[0.0], [175.0]]))
+
+
+def test_random_angles_keep_to_the_hinges():
+    for seed in range(20):
+        pose = ARM.random_pose(np.random.default_rng(seed), strength=1.0)
+        upper = np.degrees(np.arctan2(pose.rotations[0, 1, 0], pose.rotations[0, 0, 0]))
+        lower = np.degrees(np.arctan2(*(pose.rotations[0].T @ pose.rotations[1])[[1, 0], 0]))
+        assert -90 <= upper <= 90
+        assert 0 <= lower <= 150
+        assert not ARM._collides(pose)
+
+
+def test_a_body_that_is_never_free_keeps_its_rest_pose():
+    stuck = Skeleton(ARM.bones, ARM.flesh, {})
+    object.__setattr__(stuck, "_collides", lambda pose: True)
+    pose = stuck.random_pose(np.random.default_rng(0), strength=1.0)
+    np.testing.assert_allclose(pose.rotations, np.stack([np.eye(3)] * 2))
+    np.testing.assert_allclose(pose.shifts, 0)
+
+
+@pytest.mark.parametrize("plan", list(PLANS))
+def test_plans_are_well_formed(plan):
+    skeleton = PLANS[plan](np.random.default_rng(0))
+    names = [bone.name for bone in skeleton.bones]
+    assert len(set(names)) == len(names)
+    assert skeleton.bones[0].parent is None
+    for i, bone in enumerate(skeleton.bones[1:], start=1):
+        assert bone.parent in names[:i]
+        assert all(hinge.low <= 0 <= hinge.high for hinge in bone.hinges)
+    assert {piece.bone for piece in skeleton.flesh} == set(names)
+    assert not skeleton._collides(skeleton.bend([[0.0] * len(bone.hinges) for bone in skeleton.bones]))
+
+
+@pytest.mark.parametrize("plan", ["biped", "quadruped"])
+def test_left_and_right_are_mirror_images(plan):
+    skeleton = PLANS[plan](np.random.default_rng(1))
+    rng = np.random.default_rng(2)
+    mirror = np.diag([-1.0, 1.0, 1.0])
+    turns = {bone.name.removeprefix("left "): rng.uniform(-30, 30, len(bone.hinges)) for bone in skeleton.bones}
+    angles = []
+    for bone in skeleton.bones:
+        in_the_middle = not bone.name.startswith(("left ", "right "))
+        angles.append([0.0] * len(bone.hinges) if in_the_middle else turns[bone.name.split(" ", 1)[1]].tolist())
+    pose = skeleton.bend(angles)
+    for bone, i in skeleton.bone_index.items():
+        if bone.startswith("left "):
+            j = skeleton.bone_index["right " + bone.removeprefix("left ")]
+            np.testing.assert_allclose(mirror @ pose.rotations[i] @ mirror, pose.rotations[j], atol=1e-12)
+            np.testing.assert_allclose(mirror @ pose.shifts[i], pose.shifts[j], atol=1e-12)

@@ -1,0 +1,81 @@
+"""Confidence, from signs of a wrong place."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from partwhole.matching.confidence.rule import (
+    NAMES,
+    RIGHT,
+    Rule,
+    Signs,
+    confidence_of,
+    expected_error,
+    fitted_rule,
+    remark_on,
+    rule_for,
+    stacked,
+)
+
+
+def random_signs(count: int, seed: int = 0) -> Signs:
+    rng = np.random.default_rng(seed)
+    return Signs(**{name: rng.uniform(0, 0.3, count) for name in NAMES})
+
+
+def test_more_signs_less_confidence() -> None:
+    low = random_signs(200)
+    assert len(low) == 200
+    before = confidence_of(low)
+    for name in NAMES:
+        assert (confidence_of(replace(low, **{name: getattr(low, name) + 0.2})) <= before).all()
+    nothing = confidence_of(Signs(**dict.fromkeys(NAMES, np.zeros(1))))
+    everything = confidence_of(Signs(**dict.fromkeys(NAMES, np.full(1, 2.0))))
+    assert nothing[0] > 0.8
+    assert everything[0] < 0.2
+
+
+def test_the_rule_that_was_fitted_counts_every_sign() -> None:
+    rule = fitted_rule()
+    assert (np.array(rule.inner) >= 0).all()
+    assert (np.array(rule.outer) >= 0).all()
+    assert (np.array(rule.outer) @ np.array(rule.inner) > 0).all()
+    assert 0.5 * RIGHT < rule.even < 4 * RIGHT
+    assert Rule.from_json(rule.to_json()) == rule
+    with pytest.raises(ValueError, match="the rule is for other signs than"):
+        Rule.from_json({**rule.to_json(), "signs": ["width"]})
+    strange: list[dict[str, object]] = [
+        {"inner": 3.0}, {"outer_": []}, {"even": 0.0}, {"slope": float("nan")}, {"offset": "1"}, {"mean": [0.0]},
+        {"deviation": [0.0] * len(NAMES)}, {"outer": [-1.0] * len(rule.outer)}, {"shift": [1e400] * len(rule.shift)},
+        {"inner": [[0.0] * 3]}, {"offset": [1.0]}, {"even": 10**400},
+    ]  # fmt: skip
+    for damaged in strange:
+        with pytest.raises(ValueError, match="the rule of confidence is damaged"):
+            Rule.from_json({**rule.to_json(), **damaged})
+
+
+def test_a_model_may_have_a_rule_of_its_own() -> None:
+    other = replace(fitted_rule(), even=0.1)
+    assert rule_for({"name": "mine"}) is fitted_rule()
+    card = json.loads(json.dumps({"name": "mine", "confidence": other.to_json()}))
+    assert rule_for(card) == other
+    assert remark_on(card) == remark_on({"name": "default"}) == ()
+    assert "with mine its order means something" in remark_on({"name": "mine"})[0]
+
+
+def test_a_rule_by_hand() -> None:
+    zero = (0.0,) * len(NAMES)
+    rule = Rule(zero, (1.0,) * len(NAMES), (zero,), (0.0,), (1.0,), float(np.log(0.05)), even=0.05, slope=3.0)
+    signs = random_signs(4)
+    assert expected_error(signs, rule) == pytest.approx(0.05)
+    assert confidence_of(signs, rule) == pytest.approx(0.5)
+    assert stacked(signs).shape == (4, len(NAMES))
+    place = NAMES.index("misfit")
+    assert np.array_equal(stacked(signs)[:, place], signs.misfit)
+    inner = tuple(float(number == place) for number in range(len(NAMES)))
+    by_misfit = replace(rule, inner=(inner,))
+    assert expected_error(signs, by_misfit) == pytest.approx(0.05 * np.exp(np.tanh(signs.misfit)))

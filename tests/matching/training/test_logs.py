@@ -1,0 +1,371 @@
+from __future__ import annotations
+
+import math
+import os
+import re
+import signal
+import struct
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from partwhole.matching.training.logs import RunLog, read_evaluations, read_losses
+
+
+def event_files(folder: Path) -> list[Path]:
+    return sorted((folder / "tensorboard").iterdir())
+
+
+def event_bytes(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in event_files(folder))
+
+
+def steps(folder: Path, tag: str) -> list[int]:
+    """The steps of a tag. The tag's last byte is followed by the number alone, so a whole decoder isn't needed here."""
+    found, data = [], event_bytes(folder)
+    while data:
+        length = int.from_bytes(data[:8], "little")
+        message, data = data[12 : 12 + length], data[16 + length :]
+        if bytes((len(tag),)) + tag.encode() + b"\x15" in message:
+            # behind the kind and 8 bytes of the time, and the kind of the step
+            groups = message[10 : 10 + next(n for n, byte in enumerate(message[10:], 1) if byte < 128)]
+            found.append(sum((byte & 127) << 7 * n for n, byte in enumerate(groups)))
+    return found
+
+
+def tables(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.glob("*.csv")}
+
+
+def train(log: RunLog, first: int, last: int) -> None:
+    """What a training logs: losses by tens, an evaluation on two data sets at each thirtieth iteration."""
+    for start in range(first, last + 1, 10):
+        block = range(start, start + 10)
+        log.losses(block, {"loss": [1 / i for i in block], "learning_rate": 1e-3, "elapsed": [i / 8 for i in block]})
+        if block[-1] % 30 == 0:
+            for data in ("PFAUST-H", 'mine, "new"'):
+                log.evaluation(block[-1], data, {"macro": 100 / start, "% flipped": math.nan, "elapsed": block[-1] / 8})
+
+
+def test_rows_come_back(tmp_path):
+    with RunLog(tmp_path / "runs" / "first") as log:
+        log.losses(1, {"loss": 0.1, "learning_rate": 1e-3})
+        log.losses([2, 3], {"learning_rate": 1e-4, "loss": [math.inf, math.nan]})
+        log.evaluation(3, "PFAUST-M", {"macro": 1 / 3})
+    first, second, third = read_losses(tmp_path / "runs" / "first")
+    assert list(first) == ["iteration", "loss", "learning_rate", "elapsed"]
+    assert (first["iteration"], first["loss"], first["learning_rate"]) == (1, 0.1, 1e-3)
+    assert (second["iteration"], second["loss"], second["learning_rate"]) == (2, math.inf, 1e-4)
+    assert math.isnan(third["loss"])
+    assert 0 <= first["elapsed"] <= third["elapsed"] < 100
+    [row] = read_evaluations(tmp_path / "runs" / "first")
+    assert list(row) == ["iteration", "data", "macro", "elapsed"]
+    assert (row["iteration"], row["data"], row["macro"]) == (3, "PFAUST-M", 1 / 3)
+
+
+def test_rows_are_in_the_files_at_once(tmp_path):
+    log = RunLog(tmp_path)
+    log.losses(1, {"loss": 0.5})
+    log.evaluation(1, "a", {"macro": 2.0})
+    assert len(read_losses(tmp_path)) == len(read_evaluations(tmp_path)) == 1
+    assert steps(tmp_path, "losses/loss") == steps(tmp_path, "evaluations/a/macro") == [1]
+    log.close()
+    log.close()
+
+
+def test_the_time_given_is_the_wall_time_of_the_event(tmp_path):
+    with RunLog(tmp_path) as log:
+        log.losses(7, {"loss": 0.5, "elapsed": 2.25})
+    [path] = event_files(tmp_path)
+    began = int(path.name.split(".")[3])
+    assert abs(began - time.time()) < 100
+    assert struct.pack("<d", began + 2.25) in path.read_bytes()
+
+
+def test_a_loss_that_is_nan_is_shown_and_a_measure_not_taken_is_not(tmp_path):
+    with RunLog(tmp_path) as log:
+        log.losses(1, {"loss": math.nan})
+        log.evaluation(1, "a", {"macro": 2.0, "% flipped": math.nan})
+    assert steps(tmp_path, "losses/loss") == steps(tmp_path, "evaluations/a/macro") == [1]
+    assert steps(tmp_path, "evaluations/a/% flipped") == []
+    assert math.isnan(read_evaluations(tmp_path)[0]["% flipped"])
+
+
+def test_arrays_and_their_scalars(tmp_path):
+    with RunLog(tmp_path) as log:
+        log.losses(np.arange(3), {"loss": np.float32([0.1, 0.2, 0.3]), "rate": np.float32(0.5)})
+        log.evaluation(np.int64(3), "a", {"macro": np.float32(0.25)})
+    assert [row["loss"] for row in read_losses(tmp_path)] == [float(np.float32(x)) for x in (0.1, 0.2, 0.3)]
+    assert [row["rate"] for row in read_losses(tmp_path)] == [0.5] * 3
+    assert read_evaluations(tmp_path)[0]["macro"] == 0.25
+
+
+def test_tensors(tmp_path):
+    torch = pytest.importorskip("torch")
+    with RunLog(tmp_path) as log:
+        log.losses(torch.arange(3), {"loss": torch.tensor([0.5, 1.0, 2.0], requires_grad=True)})
+        log.evaluation(3, "a", {"macro": torch.tensor(0.25)})
+    assert [row["loss"] for row in read_losses(tmp_path)] == [0.5, 1.0, 2.0]
+    assert read_evaluations(tmp_path)[0]["macro"] == 0.25
+
+
+def test_no_rows_no_table(tmp_path):
+    with RunLog(tmp_path) as log:
+        log.losses([], {"loss": []})
+    assert tables(tmp_path) == {}
+    assert read_losses(tmp_path) == read_evaluations(tmp_path) == []
+    RunLog(tmp_path).close()
+
+
+@pytest.mark.parametrize("at", [-1, 0, 29, 30, 57, 90, 1000])
+def test_rows_up_to_the_checkpoint_are_kept(tmp_path, at):
+    with RunLog(tmp_path) as log:
+        train(log, 1, 90)
+    before = {name: table.splitlines() for name, table in tables(tmp_path).items()}
+    RunLog(tmp_path, resume_at=at).close()
+    assert [row["iteration"] for row in read_losses(tmp_path)] == list(range(1, min(at, 90) + 1))
+    evaluated = [i for i in (30, 60, 90) if i <= at]
+    assert [row["iteration"] for row in read_evaluations(tmp_path)] == [i for i in evaluated for _ in range(2)]
+    for name, table in tables(tmp_path).items():
+        assert before[name][: len(table.splitlines())] == table.splitlines()
+    assert steps(tmp_path, "losses/loss") == list(range(1, min(at, 90) + 1))
+    assert steps(tmp_path, "evaluations/PFAUST-H/macro") == evaluated
+
+
+@pytest.mark.parametrize("at", [-1, 0, 10, 30, 60, 80, 90])
+def test_resumed_run_ends_with_the_files_of_one_that_never_stopped(tmp_path, at):
+    for name in ("whole", "killed"):
+        with RunLog(tmp_path / name) as log:
+            train(log, 1, 90)
+    began = event_files(tmp_path / "killed")[0].name.split(".")[3]
+    with RunLog(tmp_path / "killed", resume_at=at) as log:
+        train(log, max(at, 0) + 1, 90)
+    assert tables(tmp_path / "killed") == tables(tmp_path / "whole")
+    assert steps(tmp_path / "killed", "losses/loss") == list(range(1, 91))
+    assert steps(tmp_path / "killed", "evaluations/PFAUST-H/macro") == [30, 60, 90]
+    if at > 0:
+        assert event_files(tmp_path / "killed")[-1].name.split(".")[3] == began
+
+
+def test_events_are_made_again_as_they_were(tmp_path):
+    with RunLog(tmp_path) as log:
+        train(log, 1, 60)
+    before = event_bytes(tmp_path)
+    for _ in range(3):
+        RunLog(tmp_path, resume_at=60).close()
+        assert event_bytes(tmp_path) == before
+    # the new file, and the emptied one that a running TensorBoard may still have open
+    assert [path.stat().st_size for path in event_files(tmp_path)] == [0, len(before)]
+
+
+def test_torn_files_are_mended(tmp_path):
+    for name in ("whole", "torn"):
+        with RunLog(tmp_path / name) as log:
+            train(log, 1, 60)
+    torn = tmp_path / "torn"
+    for path in (torn / "losses.csv", torn / "evaluations.csv", event_files(torn)[0]):
+        path.write_bytes(path.read_bytes()[:-3])
+    # what a reader sees before the run goes on
+    assert [row["iteration"] for row in read_losses(torn)] == list(range(1, 60))
+    with RunLog(torn, resume_at=50) as log:
+        train(log, 51, 60)
+    assert tables(torn) == tables(tmp_path / "whole")
+    assert steps(torn, "losses/loss") == list(range(1, 61))
+
+
+def test_a_torn_heading_is_no_table(tmp_path):
+    (tmp_path / "losses.csv").write_bytes(b"iteration,lo")
+    with RunLog(tmp_path) as log:
+        log.losses(1, {"loss": 0.5})
+    assert [row["loss"] for row in read_losses(tmp_path)] == [0.5]
+
+
+def test_the_clock_goes_on_where_the_kept_rows_end(tmp_path):
+    with RunLog(tmp_path) as log:
+        log.losses([1, 2], {"loss": 0.5, "elapsed": [1000.0, 5000.0]})
+    with RunLog(tmp_path, resume_at=1) as log:
+        log.losses(2, {"loss": 0.5})
+    assert 1000 <= read_losses(tmp_path)[-1]["elapsed"] < 2000
+
+
+def test_event_files_taken_away_come_back(tmp_path):
+    with RunLog(tmp_path) as log:
+        log.losses(1, {"loss": 0.5, "elapsed": 1000.0})
+    [path] = event_files(tmp_path)
+    path.unlink()
+    RunLog(tmp_path, resume_at=1).close()
+    assert steps(tmp_path, "losses/loss") == [1]
+    assert abs(int(event_files(tmp_path)[0].name.split(".")[3]) + 1000 - time.time()) < 100
+
+
+def test_notes_stay(tmp_path):
+    with RunLog(tmp_path) as log:
+        log.note("48 pairs, 2 wholes")
+        log.losses([1, 2, 3], {"loss": 0.5})
+    with RunLog(tmp_path, resume_at=2) as log:
+        log.note("größer")
+    texts = [line.split(" ", 2)[2] for line in (tmp_path / "notes.txt").read_text(encoding="utf-8").splitlines()]
+    RunLog(tmp_path, resume_at=-1).close()
+    assert (
+        (tmp_path / "notes.txt")
+        .read_text(encoding="utf-8")
+        .endswith(" begun again; lines of later iterations dropped: 2\n")
+    )
+    assert texts == ["48 pairs, 2 wholes", "resumed after iteration 2; lines of later iterations dropped: 1", "größer"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="SIGKILL is none of Windows")
+def test_a_run_killed_at_any_moment_goes_on(tmp_path):
+    """A process logs as fast as it can and is killed, three times; each goes on from its last "checkpoint"."""
+    child = """
+import itertools, sys
+from pathlib import Path
+from partwhole.matching.training.logs import RunLog
+folder, at = Path(sys.argv[1]), int(sys.argv[2])
+log = RunLog(folder, resume_at=at)
+for start in itertools.count(at + 1, 50):
+    log.losses(range(start, start + 50), {"loss": [1 / i for i in range(start, start + 50)]})
+    log.evaluation(start + 49, "a", {"macro": 1 / start})
+    print(start + 49, flush=True)
+"""
+    at = 0
+    for _ in range(3):
+        process = subprocess.Popen(
+            [sys.executable, "-c", child, str(tmp_path), str(at)], stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        for _ in range(5):
+            at = int(process.stdout.readline())
+        time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    with RunLog(tmp_path, resume_at=at) as log:
+        log.losses(at + 1, {"loss": 0.0})
+    assert [row["iteration"] for row in read_losses(tmp_path)] == list(range(1, at + 2))
+    assert [row["iteration"] for row in read_evaluations(tmp_path)] == list(range(50, at + 1, 50))
+    assert steps(tmp_path, "losses/loss") == list(range(1, at + 2))
+    assert steps(tmp_path, "evaluations/a/macro") == list(range(50, at + 1, 50))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of TensorBoard's own making
+def test_tensorboard_reads_what_was_written(tmp_path):
+    accumulators = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    log = RunLog(tmp_path)
+    train(log, 1, 60)
+    watching = accumulators.EventAccumulator(str(tmp_path / "tensorboard"), {"scalars": 0}).Reload()
+    log.close()
+    with RunLog(tmp_path, resume_at=30) as log:
+        train(log, 31, 90)
+    fresh = accumulators.EventAccumulator(str(tmp_path / "tensorboard"), {"scalars": 0})
+    # one that was watching when the run was resumed sees the same as one that comes later
+    for accumulator in (fresh.Reload(), watching.Reload()):
+        assert accumulator.Tags()["scalars"] == [
+            "losses/loss",
+            "losses/learning_rate",
+            "evaluations/PFAUST-H/macro",
+            'evaluations/mine, "new"/macro',
+        ]
+        losses = accumulator.Scalars("losses/loss")
+        assert [event.step for event in losses] == list(range(1, 91))
+        assert [event.value for event in losses] == [np.float32(1 / i) for i in range(1, 91)]
+        assert losses[80].wall_time - losses[0].wall_time == 10.0
+        assert [event.step for event in accumulator.Scalars('evaluations/mine, "new"/macro')] == [30, 60, 90]
+
+
+def test_a_folder_that_holds_a_run_is_not_begun_again(tmp_path):
+    with RunLog(tmp_path) as log:
+        log.evaluation(0, "a", {"macro": 2.0})
+    before = tables(tmp_path)
+    with pytest.raises(ValueError, match="holds the record of a run; give resume_at"):
+        RunLog(tmp_path)
+    assert tables(tmp_path) == before
+
+
+def test_columns_stay(tmp_path):
+    with RunLog(tmp_path) as log:
+        log.losses(1, {"loss": 0.5, "rate": 1.0})
+        with pytest.raises(ValueError, match=r"losses.csv has the columns .*'rate'.* the new row .*; they must agree"):
+            log.losses(2, {"loss": 0.5})
+    with RunLog(tmp_path, resume_at=1) as log, pytest.raises(ValueError, match="they must agree"):
+        log.losses(2, {"loss": 0.5, "rate": 1.0, "more": 2.0})
+    assert len(read_losses(tmp_path)) == 1
+
+
+def test_columns_are_free_again_once_nothing_is_kept(tmp_path):
+    with RunLog(tmp_path) as log:
+        log.losses(1, {"loss": 0.5})
+    with RunLog(tmp_path, resume_at=0) as log:
+        log.losses(1, {"other": 0.5})
+    assert "other" in read_losses(tmp_path)[0]
+
+
+@pytest.mark.parametrize("iterations", [[-1], [1, 1], [2, 1]])
+def test_iterations_grow(tmp_path, iterations):
+    with RunLog(tmp_path) as log, pytest.raises(ValueError, match=r"iteration -?\d comes after -?\d; they must grow"):
+        log.losses(iterations, {"loss": 0.5})
+    assert tables(tmp_path) == {}
+
+
+def test_an_evaluation_is_logged_once_for_each_data_set(tmp_path):
+    with RunLog(tmp_path) as log:
+        log.evaluation(5, "a", {"macro": 2.0})
+        log.evaluation(5, "b", {"macro": 2.0})
+    with RunLog(tmp_path, resume_at=5) as log, pytest.raises(ValueError, match="iteration 5 comes after 5"):
+        log.evaluation(5, "a", {"macro": 2.0})
+
+
+def test_as_many_values_as_iterations(tmp_path):
+    with (
+        RunLog(tmp_path) as log,
+        pytest.raises(ValueError, match="loss has 2 values for 3 iterations; give one for each"),
+    ):
+        log.losses([1, 2, 3], {"loss": [0.5, 0.5]})
+
+
+@pytest.mark.parametrize("name", ["iteration", "data", "two\nlines"])
+def test_names_that_the_tables_cannot_hold(tmp_path, name):
+    message = re.escape(f"{name!r} can't be a name in the log")
+    with RunLog(tmp_path) as log:
+        with pytest.raises(ValueError, match=message):
+            log.losses(1, {name: 0.5})
+        with pytest.raises(ValueError, match=message):
+            log.evaluation(1, "a", {name: 0.5})
+        with pytest.raises(ValueError, match=message):
+            log.evaluation(1, name, {"macro": 0.5})
+
+
+def test_a_closed_log_takes_no_rows(tmp_path):
+    with RunLog(tmp_path) as log:
+        pass
+    with pytest.raises(ValueError, match="is closed; open it again with resume_at"):
+        log.losses(1, {"loss": 0.5})
+    assert tables(tmp_path) == {}
+
+
+@pytest.mark.parametrize("line", ["2,0.5", "2,a,0.1", '2,"0.5,0.1', "", "two,0.5,0.1", "\0\0\0", "2,0.5,0.1,"])
+def test_damaged_lines_are_named(tmp_path, line):
+    with RunLog(tmp_path) as log:
+        log.losses([1, 2, 3], {"loss": 0.5})
+    path = tmp_path / "losses.csv"
+    lines = path.read_text().split("\n")
+    path.write_text("\n".join([*lines[:2], line, *lines[3:]]))
+    before = tables(tmp_path)
+    with pytest.raises(ValueError, match=r"line 3 of .*losses.csv is damaged: .*; mend it or take it out"):
+        read_losses(tmp_path)
+    with pytest.raises(ValueError, match="line 3"):
+        RunLog(tmp_path, resume_at=2)
+    assert tables(tmp_path) == before
+
+
+def test_a_table_of_something_else_is_left_alone(tmp_path):
+    (tmp_path / "evaluations.csv").write_text("pair,mean\na,1\n")
+    with pytest.raises(
+        ValueError,
+        match=r"evaluations.csv has the columns \['pair', 'mean'\], not .*: it is no log of a run; move it away",
+    ):
+        RunLog(tmp_path, resume_at=-1)
+    assert (tmp_path / "evaluations.csv").exists()

@@ -1,0 +1,237 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from partwhole.criterion import boundary_criterion, same_loop_criterion, wormhole_criterion
+from partwhole.matching import (
+    CorrespondenceLoss,
+    OrthogonalityLoss,
+    Stock,
+    Surface,
+    TrainingConfig,
+    WormholeLoss,
+    distortion,
+    prepared,
+)
+from partwhole.matching.training.losses import Loss, LossSum
+from partwhole.matching.training.prepared_pairs import low_passed
+
+
+def symmetric(n: int, rng: np.random.Generator) -> np.ndarray:
+    given = rng.random((n, n))
+    return given + given.T
+
+
+def random_case(seed: int, p: int = 5, n: int = 7) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """P with rows that sum to one, D_part, D_whole and W, all symmetric but P."""
+    rng = np.random.default_rng(seed)
+    P = rng.dirichlet(np.ones(n), size=p)
+    W = symmetric(p, rng) * symmetric(p, rng).round()
+    return P, symmetric(p, rng), symmetric(n, rng), W
+
+
+def in_double(surface: Surface) -> Surface:
+    held = {name: value.double() for name, value in vars(surface).items() if isinstance(value, Tensor)}
+    return replace(surface, **held)
+
+
+@pytest.fixture(scope="module")
+def pair(stock: Stock) -> tuple[Surface, Surface]:
+    return in_double(stock.parts[0]), in_double(stock.wholes[0])
+
+
+@pytest.fixture(scope="module")
+def P(pair: tuple[Surface, Surface]) -> Tensor:
+    torch.manual_seed(0)
+    return torch.softmax(3 * torch.randn(len(pair[0]), len(pair[1]), dtype=torch.float64), dim=1)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_distortion_is_its_double_sum(references, seed) -> None:
+    case = random_case(seed)
+    found = distortion(*map(torch.from_numpy, case))
+    assert float(found) == pytest.approx(references.distortion(*case), rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_its_gradient_is_that_of_automatic_differentiation(references, seed) -> None:
+    P, *rest = map(torch.from_numpy, random_case(seed, p=40, n=60))
+    gradients = []
+    for loss in (distortion, references.naive_distortion):
+        P.grad = None
+        P.requires_grad_()
+        (3 * loss(P, *rest)).backward()
+        gradients.append(P.grad)
+    torch.testing.assert_close(*gradients, rtol=1e-12, atol=1e-12)
+
+
+def test_its_gradient_is_that_of_finite_differences() -> None:
+    P, *rest = map(torch.from_numpy, random_case(9))
+    assert torch.autograd.gradcheck(lambda P: distortion(P, *rest), P.requires_grad_())
+
+
+def test_only_the_soft_map_has_a_gradient() -> None:
+    given = [torch.from_numpy(array).requires_grad_() for array in random_case(0)]
+    distortion(*given).backward()
+    assert [tensor.grad is not None for tensor in given] == [True, False, False, False]
+
+
+def test_the_true_map_of_an_isometry_costs_nothing(stock) -> None:
+    whole = stock.wholes[0]
+    assert (
+        float(distortion(torch.eye(len(whole)), whole.distances, whole.distances, torch.ones_like(whole.distances)))
+        == 0
+    )
+
+
+@pytest.mark.parametrize("mask", ["soft", "binary"])
+@pytest.mark.parametrize(
+    ("name", "criterion"),
+    [
+        ("boundary", boundary_criterion),
+        ("wormhole", wormhole_criterion),
+        ("same_loop", same_loop_criterion),
+    ],
+)
+def test_the_wormhole_loss_by_its_definition(pairs, config, cache, references, P, name, criterion, mask) -> None:
+    made = prepared(pairs[:1], config.with_changes(criterion=name, mask=mask), cache=cache)
+    part, whole = in_double(made.parts[0]), in_double(made.wholes[0])
+    # as it is, in single precision, which decides how much rounding a criterion allows for
+    found = criterion(pairs[0].part, made.parts[0].distances.numpy())
+    M = found.soft_mask if mask == "soft" else found.mask.astype(float)
+    assert 0.05 < M.mean() < 0.98
+    A = part.mass.numpy()
+    weights = torch.from_numpy(M * A[:, None] * A[None, :])
+    expected = 7.0 * references.naive_distortion(P, part.distances, whole.distances, weights)
+    assert float(WormholeLoss(7.0)(P, part, whole)) == pytest.approx(float(expected), rel=1e-5)
+
+
+def test_without_a_mask_it_is_that_of_direct_match_net(pairs, config, cache, references, P) -> None:
+    made = prepared(pairs[:1], config.with_changes(criterion="none"), cache=cache)
+    part, whole = in_double(made.parts[0]), in_double(made.wholes[0])
+    areas = torch.outer(part.mass, part.mass)
+    expected = references.naive_distortion(P, part.distances, whole.distances, areas)
+    assert float(WormholeLoss(1.0)(P, part, whole)) == pytest.approx(float(expected), rel=1e-5)
+
+
+def test_low_passed_distances_are_a_low_passed_soft_map(pairs, config, cache, pair, P) -> None:
+    part, whole = pair
+    k = 9
+    functions = whole.functions[:, :k]
+    smooth = functions @ functions.T @ torch.diag(whole.mass)
+    changed = replace(whole, distances=low_passed(whole.distances, whole, k))
+    loss = WormholeLoss()
+    expected = float(loss(P @ smooth, part, whole))
+    assert float(loss(P, part, changed)) == pytest.approx(expected, rel=1e-9)
+    assert abs(float(loss(P, part, whole)) / expected - 1) > 1e-3
+    # the choice of a training run
+    lpf = prepared(pairs[:1], config.with_changes(low_pass=k), cache=cache).wholes[0]
+    torch.testing.assert_close(lpf.distances, changed.distances.float(), atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("k", [1, 6, 20, 500])
+def test_orthogonality_by_its_definition(pair, P, k) -> None:
+    part, whole = pair
+    size = min(k, 20)
+    P_, A = P.numpy(), np.diag(part.mass.numpy())
+    C = part.functions[:, :size].numpy().T @ A @ P_ @ whole.functions[:, :size].numpy()
+    rank = sum(part.values[:size].numpy() < whole.values[:size].numpy().max())
+    J = np.diag([1.0] * rank + [0.0] * (size - rank))
+    if k == 20:
+        assert 1 < rank < size
+    expected = 3 * np.linalg.norm(C @ C.T - J, "fro") ** 2
+    assert float(OrthogonalityLoss(3.0, k)(P, part, whole)) == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_identity_of_a_whole_is_orthogonal(pair) -> None:
+    _, whole = pair
+    k = 12
+    # all but the last row: no eigenvalue lies below itself
+    assert float(OrthogonalityLoss(1.0, k)(torch.eye(len(whole)).double(), whole, whole)) == pytest.approx(1, abs=1e-4)
+
+
+def test_orthogonality_has_the_gradient_of_finite_differences() -> None:
+    torch.manual_seed(3)
+    p, n, k = 4, 5, 3
+    part, whole = (
+        Surface(
+            points=torch.zeros(m, 3),
+            normals=torch.zeros(m, 3),
+            signatures=torch.zeros(m, 1),
+            mass=torch.rand(m).double(),
+            values=torch.arange(k).double(),
+            functions=torch.randn(m, k).double(),
+            basis=torch.zeros(m, 3, k),
+        )
+        for m in (p, n)
+    )
+    P = torch.rand(p, n, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda P: OrthogonalityLoss(2.0, k)(P, part, whole), P)
+
+
+def test_losses_add_up(pair, P) -> None:
+    one, two = WormholeLoss(5.0), OrthogonalityLoss(2.0, 10)
+    both = one + two
+    assert repr(both) == "WormholeLoss(weight=5.0) + OrthogonalityLoss(weight=2.0, eigenpairs=10)"
+    assert both.name == "distortion + orthogonality"
+    assert both.terms() == (one, two)
+    assert one.terms() == (one,)
+    assert float(both(P, *pair)) == pytest.approx(float(one(P, *pair)) + float(two(P, *pair)))
+    three = one + (two + one)
+    assert three.terms() == ((one + two) + one).terms() == (one, two, one)
+    assert isinstance(three, LossSum)
+    assert float(three(P, *pair)) == pytest.approx(float(2 * one(P, *pair)) + float(two(P, *pair)))
+
+
+def test_a_loss_without_distances_says_what_it_needs(pair, P) -> None:
+    part, whole = pair
+    for without in (
+        (part.with_loss(None), whole),
+        (part.with_loss(part.distances), whole),
+        (part, whole.with_loss(None)),
+    ):
+        with pytest.raises(ValueError, match=r"needs distances of part and whole, and weights .* Surface\.with_loss"):
+            WormholeLoss()(P, *without)
+
+
+def test_a_loss_of_ones_own_must_say_what_it_is(pair, P) -> None:
+    with pytest.raises(NotImplementedError):
+        Loss()(P, *pair)
+    with pytest.raises(NotImplementedError):
+        _ = Loss().name
+
+
+def test_the_paper_has_these_weights() -> None:
+    config = TrainingConfig()
+    assert (config.distortion_weight, config.orthogonality_weight, config.map_eigenpairs) == (1e3, 1.0, 200)
+    assert (WormholeLoss().weight, OrthogonalityLoss().weight, OrthogonalityLoss().eigenpairs) == (1e3, 1.0, 200)
+
+
+def test_correspondence_is_the_entropy_of_the_truth(pair, P) -> None:
+    part, whole = pair
+    rng = np.random.default_rng(0)
+    truth = rng.integers(len(whole), size=len(part))
+    shares = rng.dirichlet(np.ones(len(part))) * (rng.random(len(part)) < 0.7)
+    known = part.with_truth(torch.from_numpy(truth), torch.from_numpy(shares))
+    expected = -2 * sum(share * np.log(float(P[i, j])) for i, (share, j) in enumerate(zip(shares, truth, strict=True)))
+    assert float(CorrespondenceLoss(2.0)(P, known, whole)) == pytest.approx(expected, rel=1e-10)
+
+
+def test_correspondence_is_finite_where_the_soft_map_is_0(pair) -> None:
+    part, whole = pair
+    nowhere = torch.zeros(len(part), len(whole), requires_grad=True)
+    even = torch.full((len(part),), 1 / len(part))
+    found = CorrespondenceLoss()(nowhere, part.with_truth(torch.zeros(len(part), dtype=torch.int64), even), whole)
+    found.backward()
+    assert 80 < float(found.detach()) < 100
+    assert bool(nowhere.grad.isfinite().all())
+
+
+def test_correspondence_needs_the_truth(pair, P) -> None:
+    with pytest.raises(ValueError, match="needs the ground truth of the part"):
+        CorrespondenceLoss()(P, *pair)

@@ -1,0 +1,337 @@
+"""Refinement on one pair: the loss never rises, and what was given stays as it was."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from partwhole.datasets import Pairs, make_body, random_cuts
+from partwhole.datasets.pairs import Pair
+from partwhole.matching import (
+    Examination,
+    Matcher,
+    Stock,
+    TrainingConfig,
+    WormholeLoss,
+    evaluate,
+    prepared,
+    refinement,
+    train,
+)
+from partwhole.matching.matcher import new_network
+from partwhole.matching.search.score import best_heading, turned
+from partwhole.matching.training.losses import loss_of
+from partwhole.matching.training.refine import Refined, refine
+from partwhole.matching.training.train import mean_loss
+
+CONFIG = TrainingConfig(
+    width=16,
+    blocks=2,
+    features=16,
+    map_eigenpairs=30,
+    diffusion_eigenpairs=20,
+    temperature=0.05,
+    rotation=30.0,
+    iterations=30,
+    distances="dijkstra",
+)
+
+
+@pytest.fixture(scope="module")
+def hands() -> Pairs:
+    body = make_body("hand", 500, seed=3)
+    cuts = [random_cuts(body.pose(k), recipe="pfaust-m", seed=k) for k in range(2)]
+    made = [Pair.of_cut(cut, centre="whole", name=f"hand {k}") for k, cut in enumerate(cuts)]
+    return Pairs.given(made, name="hands")
+
+
+@pytest.fixture(scope="module")
+def hand_stock(hands: Pairs) -> Stock:
+    return prepared(hands, CONFIG)
+
+
+@pytest.fixture(scope="module")
+def trained(hand_stock: Stock) -> Matcher:
+    return train(hand_stock, CONFIG).matcher
+
+
+@pytest.fixture(scope="module")
+def surfaces(hand_stock: Stock) -> tuple[Any, Any]:
+    return hand_stock.parts[0], hand_stock.wholes[0]
+
+
+def weights_of(matcher: Matcher) -> dict[str, torch.Tensor]:
+    return {name: weight.clone() for name, weight in matcher.network.state_dict().items()}
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return all(torch.equal(one[name], other[name]) for name in one)
+
+
+def loss_on(matcher: Matcher, stock: Stock) -> float:
+    first = replace(stock, pairs=stock.pairs[:1])
+    return mean_loss(matcher.network, loss_of(matcher.config), first, matcher.config)
+
+
+@pytest.mark.parametrize("as_in_training", [False, True])
+def test_the_loss_falls_and_the_matcher_stays_as_it_was(trained, hand_stock, surfaces, as_in_training) -> None:
+    before = weights_of(trained)
+    found = refine(trained, *surfaces, steps=8, augmentation=as_in_training, dropout=as_in_training, patience=None)
+    assert same(before, weights_of(trained))
+    assert not trained.network.training
+    assert not any(weight.requires_grad for weight in trained.network.parameters())
+    assert "refined" not in trained.card
+    assert found.matcher is not trained
+    assert found.matcher.config == trained.config
+    assert found.steps_taken == 8
+    assert found.loss_before == pytest.approx(loss_on(trained, hand_stock))
+    assert found.loss_after == pytest.approx(loss_on(found.matcher, hand_stock))
+    assert found.loss_after == min(found.losses)
+    assert found.improved
+    assert not same(before, weights_of(found.matcher))
+    assert found.matcher.card["refined"] == found.kept_step
+    assert not found.matcher.network.training
+    assert not any(weight.requires_grad for weight in found.matcher.network.parameters())
+    assert torch.equal(found.vertex_map, found.matcher.vertex_map(*surfaces))
+    assert repr(found).startswith(f"Refined(loss {found.loss_before:.4g} → ")
+
+
+def test_the_first_step_is_one_of_adam(trained, surfaces, hand_stock) -> None:
+    """By hand: every weight moves by the learning rate against the sign of its gradient."""
+    rate = 1e-5
+    found = refine(trained, *surfaces, steps=1, learning_rate=rate)
+    assert found.kept_step == 1
+    before, after = weights_of(trained), weights_of(found.matcher)
+    network = new_network(CONFIG)
+    network.load_state_dict(before)
+    part, whole = surfaces
+    features = [network.eval()(s.inputs("xyz"), s.operators) for s in surfaces]
+    unit = [f / f.norm(dim=1, keepdim=True) for f in features]
+    P = torch.softmax(unit[0] @ unit[1].T / CONFIG.temperature, dim=1)
+    loss_of(CONFIG)(P, part, whole).backward()
+    moved = {name: after[name] - before[name] for name in before}
+    for name, weight in network.named_parameters():
+        clear = weight.grad.abs() > 1e-3 * weight.grad.abs().max()
+        # times of diffusion are kept positive
+        if clear.any() and "time" not in name:
+            expected = -rate * weight.grad.sign()[clear]
+            torch.testing.assert_close(moved[name][clear], expected, rtol=0.05, atol=2e-7)
+
+
+def test_without_a_lower_loss_the_start_is_returned(trained, surfaces) -> None:
+    """A rate at which every step is far too long."""
+    found = refine(trained, *surfaces, steps=4, learning_rate=10.0)
+    assert not found.improved
+    assert (found.kept_step, found.loss_after) == (0, found.loss_before)
+    assert found.steps_taken == 4
+    assert same(weights_of(trained), weights_of(found.matcher))
+    assert torch.equal(found.vertex_map, trained.vertex_map(*surfaces))
+    assert repr(found) == "Refined(no lower loss was found, 4 steps)"
+
+
+def test_it_stops_early(trained, surfaces) -> None:
+    for patience in (1, 3):
+        found = refine(trained, *surfaces, steps=10, learning_rate=10.0, patience=patience)
+        assert found.steps_taken == patience
+        assert found.loss_after == found.loss_before
+    assert refine(trained, *surfaces, steps=10, learning_rate=10.0, patience=None).steps_taken == 10
+
+
+@pytest.mark.parametrize("at_once", [16, 4, 3])
+@pytest.mark.parametrize(("rate", "steps_taken"), [(1e-4, 6), (10.0, 2)])
+def test_steps_as_a_gpu_takes_them(trained, surfaces, monkeypatch, rate, steps_taken, at_once) -> None:
+    """Part and whole as a batch, and nobody asks after each step whether it was worth it."""
+    plain = refine(trained, *surfaces, steps=6, learning_rate=rate, patience=2)
+    monkeypatch.setattr(refinement, "_on_gpu", lambda matcher: True)
+    monkeypatch.setattr(refinement, "_STEPS_AT_ONCE", at_once)
+    found = refine(trained, *surfaces, steps=6, learning_rate=rate, patience=2)
+    assert found.steps_taken == plain.steps_taken == steps_taken
+    assert found.kept_step == plain.kept_step
+    np.testing.assert_allclose(found.losses[: 1 + found.kept_step], plain.losses[: 1 + plain.kept_step], rtol=1e-3)
+    assert (found.vertex_map == plain.vertex_map).float().mean() > 0.95
+
+
+@pytest.mark.gpu
+def test_recorded_steps_of_a_gpu_are_its_plain_steps(trained, surfaces, monkeypatch) -> None:
+    trained = Matcher(deepcopy(trained.network).cuda(), trained.config)
+    on_gpu = [surface.to("cuda") for surface in surfaces]
+    recorded = refine(trained, *on_gpu, steps=8, patience=None)
+    monkeypatch.setattr(refinement, "_taken_by_gpu", lambda step, optimiser, matcher: step)
+    plain = refine(trained, *on_gpu, steps=8, patience=None)
+    np.testing.assert_allclose(recorded.losses, plain.losses, rtol=1e-3)
+    assert recorded.kept_step == plain.kept_step
+    assert (recorded.vertex_map == plain.vertex_map).float().mean() > 0.95
+
+
+def test_it_stops_where_the_loss_is_no_number(trained, surfaces) -> None:
+    found = refine(trained, *surfaces, steps=10, learning_rate=1e30)
+    assert not math.isfinite(found.losses[-1])
+    assert found.steps_taken < 5
+    assert not found.improved
+    assert same(weights_of(trained), weights_of(found.matcher))
+
+
+def test_the_same_seed_gives_the_same(trained, surfaces) -> None:
+    def once(seed: int) -> Refined:
+        return refine(trained, *surfaces, steps=3, augmentation=True, dropout=True, seed=seed)
+
+    one, two, other = once(0), once(0), once(1)
+    assert one.losses == two.losses
+    assert same(weights_of(one.matcher), weights_of(two.matcher))
+    assert torch.equal(one.vertex_map, two.vertex_map)
+    assert other.losses[0] == one.losses[0]
+    assert other.losses[1:] != one.losses[1:]
+
+
+@pytest.mark.parametrize("augmentation", [False, True])
+@pytest.mark.parametrize("dropout", [False, True])
+def test_torch_is_left_as_it_was(trained, surfaces, augmentation, dropout) -> None:
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    with torch.no_grad():
+        found = refine(trained, *surfaces, steps=2, augmentation=augmentation, dropout=dropout)
+        assert not torch.is_grad_enabled()
+    assert torch.equal(torch.rand(3), expected)
+    assert found.steps_taken == 2
+
+
+def test_another_loss(trained, surfaces) -> None:
+    found = refine(trained, *surfaces, steps=3, loss=WormholeLoss(2.0))
+    twice = refine(trained, *surfaces, steps=3, loss=WormholeLoss(4.0))
+    assert twice.loss_before == pytest.approx(2 * found.loss_before)
+    assert found.loss_after < found.loss_before
+
+
+def test_read_outs(trained, surfaces) -> None:
+    for read_out in ("features", "spectral", "zoomout"):
+        found = refine(trained, *surfaces, steps=2, read_out=read_out)
+        assert torch.equal(found.vertex_map, found.matcher.vertex_map(*surfaces, read_out=read_out))
+
+
+def test_the_chosen_heading_is_refined(trained, surfaces) -> None:
+    part, whole = surfaces
+    trying = Matcher(trained.network, trained.config.with_changes(headings=4), trained.card)
+    view = trying.best_view(part, whole)
+    assert view.whole_heading == 0
+    found = refine(trying, part, whole, steps=3)
+    assert found.view.heading == view.heading
+    assert torch.equal(
+        refine(trying, part, whole, steps=1, learning_rate=10.0).vertex_map, trying.vertex_map(part, whole)
+    )
+    # shown as it stands when its heading is chosen, the part is refined in the same way by a matcher that tries none
+    seen = turned(part, view.heading * math.pi / 2, "y") if view.heading else part
+    assert refine(trained, seen, whole, steps=3).losses == found.losses
+    # a quarter turn is one of the headings
+    back = trying.best_view(turned(part, -math.pi / 2, "y"), whole)
+    assert (back.heading - view.heading) % 4 == 1
+
+
+def test_the_whole_is_refined_as_it_was_turned(trained, surfaces) -> None:
+    part, whole = surfaces
+    away = turned(whole, math.pi / 2, "y")
+    config = trained.config.with_changes(whole_headings=4)
+    trying = Matcher(trained.network, config)
+    found = refine(trying, part, away, steps=2)
+    view = trying.best_view(part, away)
+    assert (found.view.heading, found.view.whole_heading) == (view.heading, view.whole_heading)
+    seen = turned(away, view.whole_heading * math.pi / 2, "y")
+    assert refine(trained, part, seen, steps=2).losses == pytest.approx(found.losses, rel=1e-5)
+
+
+def test_the_aligned_part_is_refined(trained, surfaces) -> None:
+    part, whole = surfaces
+    trying = Matcher(trained.network, trained.config.with_changes(alignments=2))
+    view = trying.best_view(part, whole)
+    found = refine(trying, part, whole, steps=2)
+    assert refine(trained, view.part, view.whole, steps=2).losses == pytest.approx(found.losses, rel=1e-5)
+
+
+def test_of_several_the_map_is_taken_that_distorts_and_bends_least(trained, surfaces) -> None:
+    torch.manual_seed(1)
+    untrained = Matcher(new_network(CONFIG), CONFIG)
+    each = [refine(one, *surfaces, steps=2) for one in (untrained, trained)]
+    best = best_heading([one.vertex_map for one in each], *surfaces)
+    found = refine([untrained, trained], *surfaces, steps=2)
+    assert found.model == best == 1
+    assert found.losses == each[best].losses
+    assert torch.equal(found.vertex_map, each[best].vertex_map)
+    assert refine([trained], *surfaces, steps=2).losses == found.losses
+
+
+def test_match_and_evaluate(trained, hands, cache) -> None:
+    pair = hands[0]
+    before = weights_of(trained)
+    plain = trained.match(pair.part, pair.whole, cache=cache)
+    refined = trained.match(pair.part, pair.whole, refine=3, cache=cache)
+    assert plain.losses == ()
+    assert len(refined.losses) == 4
+    assert min(refined.losses) < refined.losses[0]
+    assert refined.vertex_map.shape == plain.vertex_map.shape
+    errors = evaluate(trained, hands, refine=3, method="dijkstra", cache=cache)
+    assert errors.protocol.refined == 3
+    assert "spectral read-out, refined by 3 steps" in errors.protocol.statement
+    examination = Examination(hands, CONFIG, method="dijkstra", for_loss=True, cache=cache)
+    again = examination.of(trained, refine=3)
+    for one, two in zip(errors.pairs, again.pairs, strict=True):
+        np.testing.assert_array_equal(one.errors, two.errors)
+    assert errors.pairs[0].seconds > 0
+    assert examination.of(trained).protocol.refined == 0
+    assert same(before, weights_of(trained))
+
+
+def test_examinations_that_can_be_shared() -> None:
+    other = CONFIG.with_changes(criterion="boundary")
+    assert Examination.needs(CONFIG) == Examination.needs(other)
+    assert Examination.needs(CONFIG, for_loss=True) != Examination.needs(other, for_loss=True)
+
+
+@pytest.mark.parametrize(
+    ("knobs", "said"),
+    [
+        ({"steps": 0}, r"steps=0 must be at least 1; Matcher\.vertex_map matches without refinement"),
+        ({"steps": -1}, "steps=-1 must be at least 1"),
+        ({"learning_rate": 0.0}, r"learning_rate=0\.0 must be positive, such as 1e-4"),
+        ({"learning_rate": math.nan}, "learning_rate=nan must be positive"),
+        ({"learning_rate": math.inf}, "learning_rate=inf must be positive"),
+        ({"patience": 0}, "patience=0 must be at least 1, or None to take all steps"),
+    ],
+)
+def test_knobs_that_make_no_sense(trained, surfaces, knobs: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        refine(trained, *surfaces, **knobs)
+
+
+def test_what_is_missing_is_said(trained, hands, surfaces, cache) -> None:
+    part, whole = surfaces
+    remedy = r"refinement needs distances of part and whole, .* prepared, or give them with Surface\.with_loss"
+    for given in (
+        (part.with_loss(None), whole),
+        (part.with_loss(part.distances), whole),
+        (part, whole.with_loss(None)),
+    ):
+        with pytest.raises(ValueError, match=remedy):
+            refine(trained, *given)
+    examination = Examination(hands, CONFIG, method="dijkstra", cache=cache)
+    for asked in ({"refine": 2}, {"read_out": "lateration"}):
+        with pytest.raises(ValueError, match=r"make the examination with for_loss=True"):
+            examination.of(trained, **asked)
+    with pytest.raises(ValueError, match="there is no matcher to refine"):
+        refine([], part, whole)
+    with pytest.raises(ValueError, match="steps=-3 must be at least 1"):
+        trained.match(hands[0].part, hands[0].whole, refine=-3, cache=cache)
+
+
+def test_matchers_that_need_other_surfaces(trained, surfaces, hand_stock) -> None:
+    make: Callable[..., Matcher] = lambda **changes: Matcher(trained.network, trained.config.with_changes(**changes))  # noqa: E731
+    with pytest.raises(ValueError, match="the matchers differ in criterion \\('wormhole' and 'boundary'\\)"):
+        refine([trained, make(criterion="boundary")], *surfaces)
+    with pytest.raises(ValueError, match=r"differ in diffusion_eigenpairs \(20 and 16\), so they can't share surfaces"):
+        refine([trained, make(diffusion_eigenpairs=16)], *surfaces)

@@ -1,0 +1,357 @@
+"""Runs that are stopped, at any moment and in any way, and go on as if they had not been."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import partwhole.matching.training.run_folder as run_folder
+import partwhole.matching.training.train as training
+from partwhole.datasets import Pairs
+from partwhole.evaluation import Evaluation, PairResult, Protocol
+from partwhole.matching import Examination, Matcher, OrthogonalityLoss, Stock, TrainingConfig, TrainingRun, train
+from partwhole.matching.matcher import new_network
+from partwhole.matching.network.weights import read_tensors, write_tensors
+from partwhole.matching.training.logs import read_evaluations, read_losses
+from partwhole.matching.training.run_folder import Progress
+from partwhole.store.cache import Cache
+
+OFTEN, NEVER = -1.0, 1e9
+
+
+class Stopped(Exception):
+    """As if somebody had pressed Ctrl-C."""
+
+
+@pytest.fixture(scope="module")
+def rough(config: TrainingConfig) -> TrainingConfig:
+    """With a rate at which the best weights are not the last."""
+    return config.with_changes(learning_rate=0.03, iterations=15, evaluate_every=4)
+
+
+@pytest.fixture(scope="module")
+def examination(pairs: Pairs, config: TrainingConfig, cache: Cache) -> Examination:
+    return Examination(pairs[:2], config, cache=cache)
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(
+    stock: Stock, rough: TrainingConfig, examination: Examination, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, TrainingRun]:
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    return folder, train(stock, rough, validation=stock, watch={"balls": examination}, folder=folder)
+
+
+def without_clock(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: value for name, value in row.items() if name != "elapsed"} for row in rows]
+
+
+def as_text(rows: Any) -> str:
+    # numbers to their last digit, and nan equal to nan
+    return json.dumps(rows)
+
+
+def assert_same_run(folder: Path, other: Path) -> None:
+    """Bit by bit in weights, losses, evaluations and logs; but not in time."""
+    for name in ("model.safetensors", "validated.safetensors", "state.safetensors"):
+        assert (folder / name).exists() == (other / name).exists()
+        if not (folder / name).exists():
+            continue
+        (tensors, card), (expected, expected_card) = read_tensors(folder / name), read_tensors(other / name)
+        assert tensors.keys() == expected.keys()
+        for key in tensors:
+            assert torch.equal(tensors[key], expected[key]), key
+        for given in (card, expected_card):
+            given.pop("seconds", None)
+        assert as_text(card) == as_text(expected_card)
+    assert as_text(without_clock(read_losses(folder))) == as_text(without_clock(read_losses(other)))
+    assert as_text(without_clock(read_evaluations(folder))) == as_text(without_clock(read_evaluations(other)))
+    assert json.loads((folder / "run.json").read_text()) == json.loads((other / "run.json").read_text())
+
+
+def stopping_at(iteration: int) -> Any:
+    """In place of `pair_number`: stops before this iteration."""
+    real = training.pair_number
+
+    def stop(number: int, n_pairs: int, seed: int) -> int:
+        if number == iteration:
+            raise Stopped
+        return real(number, n_pairs, seed)
+
+    return stop
+
+
+def test_what_a_folder_holds(uninterrupted, rough, stock) -> None:
+    folder, run = uninterrupted
+    assert {path.name for path in folder.iterdir()} == {
+        "state.safetensors",
+        "model.safetensors",
+        "validated.safetensors",
+        "run.json",
+        "losses.csv",
+        "evaluations.csv",
+        "tensorboard",
+    }
+    assert not list(folder.rglob("*.p*kl*"))
+    rows = read_losses(folder)
+    assert [row["iteration"] for row in rows] == list(range(1, 16))
+    np.testing.assert_array_equal([[row["distortion"], row["orthogonality"]] for row in rows], run.losses)
+    np.testing.assert_allclose([row["loss"] for row in rows], run.losses.sum(axis=1))
+    assert [row["learning_rate"] for row in rows] == [training.learning_rate(i, 5, rough) for i in range(15)]
+    evaluated = read_evaluations(folder)
+    assert [(row["iteration"], row["data"]) for row in evaluated] == [
+        (i, data) for i in (4, 8, 12, 15) for data in ("validation", "balls")
+    ]
+    assert all(math.isnan(row["loss"]) == (row["data"] == "balls") for row in evaluated)
+    assert all(math.isnan(row["macro"]) == (row["data"] == "validation") for row in evaluated)
+    card = json.loads((folder / "run.json").read_text())
+    assert TrainingConfig.from_json(card["config"]) == rough
+    assert (card["name"], card["iterations"], card["weights"]) == ("run", 15, "final")
+    assert Matcher.load(folder / "model.safetensors").config == rough
+    assert len(stock) == card["data"]["pairs"]
+
+
+@pytest.mark.parametrize("save_seconds", [OFTEN, NEVER])
+@pytest.mark.parametrize("stop", [0, 1, 3, 4, 5, 11, 14])
+def test_a_run_that_was_stopped_goes_on(
+    stock, rough, examination, uninterrupted, tmp_path, monkeypatch, stop, save_seconds
+) -> None:
+    """Losses are fetched seldom here, so that there are some that are not yet fetched when the state is saved."""
+    options = {"validation": stock, "watch": {"balls": examination}, "folder": tmp_path / "run"}
+    with monkeypatch.context() as patch:
+        patch.setattr(training, "_SAVE_SECONDS", save_seconds)
+        patch.setattr(training, "pair_number", stopping_at(stop))
+        with pytest.raises(Stopped):
+            train(stock, rough, **options)
+    saved = stop if save_seconds == OFTEN else stop - stop % 4
+    assert (tmp_path / "run" / "state.safetensors").exists() == (saved > 0)
+    assert len(read_losses(tmp_path / "run")) == saved
+    run = train(stock, rough, resume=True, **options)
+    assert_same_run(tmp_path / "run", uninterrupted[0])
+    np.testing.assert_array_equal(run.losses, uninterrupted[1].losses)
+    assert as_text(run.evaluations) == as_text(uninterrupted[1].evaluations)
+
+
+def test_stopped_again_and_again(stock, rough, examination, uninterrupted, tmp_path, monkeypatch) -> None:
+    """By what looks at its progress, after every iteration."""
+    monkeypatch.setattr(training, "_SAVE_SECONDS", OFTEN)
+    options = {"validation": stock, "watch": {"balls": examination}, "folder": tmp_path / "run"}
+    for last in range(2, 15):
+
+        def progress(what: str, done: int, total: int, last: int = last) -> None:
+            if what == "training" and done == last:
+                raise Stopped
+
+        with pytest.raises(Stopped):
+            train(stock, rough, resume=last > 2, progress=progress, **options)
+    run = train(stock, rough, resume=True, **options)
+    assert_same_run(tmp_path / "run", uninterrupted[0])
+    assert run.seconds > 0
+
+
+def test_what_a_heartbeat_stops_is_saved_first(stock, rough, examination, uninterrupted, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(training, "_FLUSH_ITERATIONS", 1)
+    options = {"validation": stock, "watch": {"balls": examination}, "folder": tmp_path / "run"}
+
+    def heartbeat(state: Progress) -> None:
+        if state.iteration in (3, 8):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(stock, rough, heartbeat=heartbeat, **options)
+    assert len(read_losses(tmp_path / "run")) == 3
+    with pytest.raises(KeyboardInterrupt):
+        train(stock, rough, heartbeat=heartbeat, resume=True, **options)
+    assert len(read_losses(tmp_path / "run")) == 8
+    train(stock, rough, resume=True, **options)
+    assert_same_run(tmp_path / "run", uninterrupted[0])
+
+
+@pytest.mark.parametrize("where", ["evaluation", "state", "model"])
+def test_stopped_while_something_else_is_done(
+    stock, rough, examination, uninterrupted, tmp_path, monkeypatch, where
+) -> None:
+    """Between the logs and the state that belong together, in an evaluation, after the last iteration."""
+    options = {"validation": stock, "watch": {"balls": examination}, "folder": tmp_path / "run"}
+
+    def stop(*_: Any, **__: Any) -> None:
+        raise Stopped
+
+    with monkeypatch.context() as patch:
+        if where == "evaluation":
+            patch.setattr(Examination, "of", stop)
+        elif where == "state":
+            patch.setattr(run_folder, "write_tensors", stop)
+        else:
+            patch.setattr(Matcher, "save", stop)
+        with pytest.raises(Stopped):
+            train(stock, rough, **options)
+    train(stock, rough, resume=True, **options)
+    assert_same_run(tmp_path / "run", uninterrupted[0])
+
+
+def test_a_finished_run_stays_as_it_is(stock, rough, examination, uninterrupted, tmp_path) -> None:
+    options = {"validation": stock, "watch": {"balls": examination}, "folder": tmp_path / "run"}
+    first = train(stock, rough, **options)
+    again = train(stock, rough, resume=True, **options)
+    assert_same_run(tmp_path / "run", uninterrupted[0])
+    np.testing.assert_array_equal(first.losses, again.losses)
+    assert again.validated is not None
+
+
+KILLED = """
+    import sys, time
+    import torch
+    import partwhole.matching.training.train as training
+    from partwhole.store.cache import Cache
+
+    tests, folder, cache, resume, enough = sys.argv[1:]
+    sys.path.insert(0, tests)
+    import small
+
+    def tell(what, done, total):
+        print(what, done, flush=True)
+        if what == "training" and done > int(enough) + 10:
+            time.sleep(60)  # whoever is to kill this process is late
+
+    torch.set_num_threads(1)
+    training._SAVE_SECONDS = -1.0
+    options = {"cache": Cache(cache), "resume": resume == "yes", "workers": 1}
+    training.train(small.pairs(), small.config(iterations=50), folder=folder, progress=tell, **options)
+"""
+
+
+def test_a_process_that_is_killed_goes_on(stock, small, cache, tmp_path) -> None:
+    """It saves all the time, so that it may well be killed while it does."""
+    script = tmp_path / "run.py"
+    script.write_text(textwrap.dedent(KILLED))
+    folder, tests = tmp_path / "killed" / "run", Path(__file__).parents[1]
+    # eigenpairs of the stock are in the cache now, and the same for all processes
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    for resume, enough in (("no", 3), ("yes", 20)):
+        command = [sys.executable, script, tests, folder, cache.folder, resume, str(enough)]
+        process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True, env=environment)
+        try:
+            for line in process.stdout:
+                what, done = line.split()
+                if what == "training" and int(done) >= enough:
+                    break
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+        assert process.returncode == -signal.SIGKILL
+        assert enough - 1 <= read_tensors(folder / "state.safetensors")[1]["iteration"] < 40
+        assert not (folder / "model.safetensors").exists()
+    train(stock, small.config(iterations=50), folder=folder, resume=True)
+    train(stock, small.config(iterations=50), folder=tmp_path / "whole" / "run")
+    assert_same_run(folder, tmp_path / "whole" / "run")
+
+
+@pytest.fixture
+def begun(stock: Stock, config: TrainingConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a run that was stopped."""
+    with monkeypatch.context() as patch:
+        patch.setattr(training, "pair_number", stopping_at(7))
+        with pytest.raises(Stopped):
+            train(stock, config, folder=tmp_path / "run")
+    return tmp_path / "run"
+
+
+def test_a_folder_with_a_run_is_left_alone(begun, stock, config, pairs) -> None:
+    before = {path: path.read_bytes() for path in begun.rglob("*") if path.is_file()}
+    with pytest.raises(
+        ValueError, match=r"there is a run in .*run already; go on with it \(resume\), or choose another"
+    ):
+        train(stock, config, folder=begun)
+    # and that is said before anything is computed
+    with pytest.raises(ValueError, match="there is a run in"):
+        train(pairs, config, folder=begun, progress=lambda *_: pytest.fail("something was computed"))
+    assert {path: path.read_bytes() for path in begun.rglob("*") if path.is_file()} == before
+
+
+def test_other_choices_are_refused(begun, stock, config, pairs, cache) -> None:
+    with pytest.raises(ValueError, match=r"run had temperature=0\.1, now it is 0\.2; go on with the same choices"):
+        train(stock, config.with_changes(temperature=0.2), folder=begun, resume=True)
+    with pytest.raises(ValueError, match="run had iterations=12, now it is 13"):
+        train(stock, config.with_changes(iterations=13), folder=begun, resume=True)
+    with pytest.raises(ValueError, match=r"run had the loss WormholeLoss.*, now it is OrthogonalityLoss\(weight=1\.0"):
+        train(stock, config, loss=OrthogonalityLoss(), folder=begun, resume=True)
+    for other in (pairs[:4], pairs[::-1]):
+        with pytest.raises(ValueError, match="run was made with other pairs; give it the same data to go on"):
+            train(other, config, folder=begun, resume=True, cache=cache)
+    # nothing of it is lost by that
+    train(stock, config, folder=begun, resume=True)
+    np.testing.assert_array_equal([row["loss"] for row in read_losses(begun)][:7], _losses(stock, config)[:7])
+
+
+def _losses(stock: Stock, config: TrainingConfig) -> np.ndarray:
+    return train(stock, config).losses.sum(axis=1)
+
+
+def test_a_damaged_state(begun, stock, config) -> None:
+    state = begun / "state.safetensors"
+    whole = state.read_bytes()
+    for damaged in (whole[:100], whole[:-1], b"", whole[:-4] + b"\1\2\3\4"):
+        state.write_bytes(damaged)
+        with pytest.raises(ValueError, match="is damaged"):
+            train(stock, config, folder=begun, resume=True)
+    write_tensors(state, {"w": torch.ones(2)}, {"config": config.to_json()})
+    with pytest.raises(ValueError, match="is not the state of a run; begin another run in another folder"):
+        train(stock, config, folder=begun, resume=True)
+
+
+def test_folders_that_can_not_be(stock, config, tmp_path) -> None:
+    with pytest.raises(ValueError, match="resume=True needs the folder of the run that is to go on"):
+        train(stock, config, resume=True)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="file is a file; a run needs a folder"):
+        train(stock, config, folder=tmp_path / "file")
+
+
+def test_to_resume_what_never_began_is_to_begin(stock, config, tmp_path) -> None:
+    train(stock, config, folder=tmp_path / "new" / "run", resume=True)
+    train(stock, config, folder=tmp_path / "other" / "run")
+    assert_same_run(tmp_path / "new" / "run", tmp_path / "other" / "run")
+
+
+def test_losses_that_are_no_numbers_are_named() -> None:
+    state = Progress(iteration=10)
+    with pytest.raises(ValueError, match="not a finite number in iteration 12; lower learning_rate"):
+        state.add_losses(np.array([[1.0, 2.0], [3.0, np.nan], [np.inf, 1.0]]))
+    assert (state.iteration, state.losses) == (10, [])
+    state.add_losses(np.array([[1.0, 2.0]]))
+    assert (state.iteration, state.losses) == (11, [[1.0, 2.0]])
+
+
+def test_the_lowest_loss_is_kept(config) -> None:
+    state, network = Progress(), new_network(config)
+    kept = []
+    for iteration, loss in enumerate((3.0, 2.0, 2.0, math.nan, 5.0)):
+        state.iteration = iteration
+        network.first.bias.data.fill_(iteration)
+        state.validated(loss, network)
+        kept.append((state.best_iteration, float(state.best_weights["first.bias"][0])))
+    assert kept == [(0, 0.0), (1, 1.0), (1, 1.0), (1, 1.0), (1, 1.0)]
+    assert len(state.evaluations) == 5
+
+
+def test_evaluations_hold_what_tables_show() -> None:
+    state = Progress(iteration=5)
+    found = Evaluation([PairResult("a", np.array([0.1, 0.3]))], Protocol(data="x"))
+    state.add_evaluation("mine", found)
+    [row] = state.evaluations
+    assert row["iteration"] == 5
+    assert row["data"] == "mine"
+    assert row["macro"] == pytest.approx(20)
+    assert row["% above 0.15"] == pytest.approx(50)

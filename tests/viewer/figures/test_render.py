@@ -1,0 +1,160 @@
+"""The software renderer, against pictures that can be computed by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from partwhole.datasets.shapes.primitives import sphere, sphere_cap
+from partwhole.mesh import Mesh
+from partwhole.viewer.figures.camera import Camera
+from partwhole.viewer.figures.render import Dots, Polyline, render
+
+FROM_ABOVE = Camera(azimuth=-90, elevation=90, up="z", distance=np.inf)  # x to the right, y up
+SQUARE = Mesh([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], [[0, 1, 2], [0, 2, 3]])
+RED, GREEN = [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]
+
+
+def plain(mesh: Mesh, **knobs: object) -> np.ndarray:
+    knobs = {"camera": FROM_ABOVE, "size": (80, 80), "background": None, "outlined": False, **knobs}
+    return render(mesh, **knobs)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("supersample", [1, 2, 3])
+def test_a_square_covers_exactly_its_pixels(supersample: int) -> None:
+    opacity = plain(SQUARE, margin=0.25, supersample=supersample)[..., 3]
+    expected = np.zeros((80, 80), np.uint8)
+    expected[20:60, 20:60] = 255
+    np.testing.assert_array_equal(opacity, expected)
+
+
+def test_no_gap_and_no_overlap_along_shared_edges() -> None:
+    # a fan of random triangles that covers the square: every pixel inside is opaque
+    generator = np.random.default_rng(3)
+    inner = np.column_stack([generator.uniform(0.2, 0.8, (1, 2)), [0.0]])
+    fan = Mesh(np.vstack([SQUARE.vertices, inner]), [[0, 1, 4], [1, 2, 4], [2, 3, 4], [3, 0, 4]])
+    assert (plain(fan, margin=0.0)[..., 3] == 255).all()
+
+
+def test_the_nearer_triangle_hides_the_farther_one_in_either_order() -> None:
+    low, high = SQUARE.vertices, SQUARE.vertices + np.array([0, 0, 0.2])
+    for first, second, colors in ((low, high, [GREEN] * 2 + [RED] * 2), (high, low, [RED] * 2 + [GREEN] * 2)):
+        both = Mesh(np.vstack([first, second]), np.vstack([SQUARE.faces, SQUARE.faces + 4]))
+        picture = plain(both, face_colors=np.array(colors), margin=0.0)
+        assert picture[40, 40, 0] > 100
+        assert picture[40, 40, 1] < 60  # no green: it lies below
+
+
+def test_interpenetrating_triangles_are_cut_where_they_meet() -> None:
+    # two sheets that cross along x = 1/2; sorting whole triangles by depth can't draw this
+    tilted = SQUARE.vertices.copy()
+    tilted[:, 2] = (tilted[:, 0] - 0.5) * 0.4
+    both = Mesh(np.vstack([SQUARE.vertices, tilted]), np.vstack([SQUARE.faces, SQUARE.faces + 4]))
+    picture = plain(both, face_colors=np.array([RED] * 2 + [GREEN] * 2), margin=0.0).astype(int)
+    left, right = picture[:, 10:36], picture[:, 44:70]
+    assert (left[..., 0] > left[..., 1]).all()
+    assert (right[..., 1] > right[..., 0]).all()
+
+
+def test_colours_are_interpolated_and_values_have_sharp_edges() -> None:
+    ramp = SQUARE.vertices[:, 0]
+    smooth = plain(SQUARE, vertex_colors=ramp[:, None] * np.ones(3), margin=0.0)[40, :, 0].astype(int)
+    assert (np.diff(smooth) >= 0).all()
+    assert len(np.unique(smooth)) > 50
+    sharp = plain(SQUARE, vertex_values=ramp, table=np.array([RED, GREEN]), margin=0.0)[40]
+    assert (sharp[:40, 0] > 100).all()
+    assert (sharp[40:, 1] > 100).all()
+    assert (sharp[:40, 1] < 60).all()
+
+
+def test_the_inside_is_tinted_whichever_way_the_faces_wind() -> None:
+    cap = sphere_cap(400, 1.8)
+    bowl = cap.vertices * [1, 1, -1]
+    for faces in (cap.faces, cap.faces[:, ::-1]):
+        outside = plain(Mesh(cap.vertices, faces), color="white", inside="blue")[40, 40]
+        inside = plain(Mesh(bowl, faces), color="white", inside="blue")[40, 40].astype(int)
+        assert np.ptp(outside[:3]) < 3
+        assert inside[2] > inside[0] + 40
+
+
+def test_a_sphere_is_brightest_where_it_faces_the_light_and_has_no_seams() -> None:
+    picture = plain(sphere(2000), color="white").astype(int)
+    inside = np.hypot(*np.mgrid[-40:40, -40:40]) < 34
+    assert picture[40, 40, 0] > picture[70, 60, 0]
+    steps = np.abs(np.diff(picture[..., 0], axis=1))
+    assert steps[inside[:, 1:]].max() < 25
+
+
+def test_lines_lie_on_the_surface_and_behind_what_is_nearer() -> None:
+    across = np.array([[0.0, 0.5, 0.0], [1.0, 0.5, 0.0]])
+    on_top = plain(SQUARE, lines=[Polyline(across, "black", 4)], margin=0.0)
+    assert (on_top[38:42, 5:75, :3] == 0).all()
+    assert (on_top[30, :, :3] > 0).all()
+    roof = np.vstack([SQUARE.vertices, SQUARE.vertices * [0.5, 1, 1] + [0, 0, 0.3]])
+    covered = Mesh(roof, np.vstack([SQUARE.faces, SQUARE.faces + 4]))
+    picture = plain(covered, lines=[Polyline(across, "black", 4)], margin=0.0)
+    assert (picture[40, 5:35, :3] > 0).all()
+    assert (picture[40, 45:75, :3] == 0).all()
+
+
+def test_a_closed_line_comes_back_to_its_start() -> None:
+    loop = SQUARE.vertices * 0.6 + [0.2, 0.2, 0]
+    open_, closed = (
+        plain(SQUARE, lines=[Polyline(loop, "black", 4, closed=closed)], margin=0.0) for closed in (False, True)
+    )
+    assert open_[40, 16, 0] > 0
+    assert closed[40, 16, 0] == 0
+
+
+def test_dots_are_round_and_hidden_from_behind() -> None:
+    dot = Dots(np.array([[0.5, 0.5, 0.0]]), "red", 10)
+    picture = plain(SQUARE, color="white", dots=[dot], margin=0.0).astype(int)
+    red = picture[..., 0] > picture[..., 1] + 30
+    assert red.sum() == pytest.approx(np.pi * 100, rel=0.1)
+    buried = Dots(np.array([[0.5, 0.5, -0.9]]), "red", 10)
+    assert not (plain(SQUARE, color="white", dots=[buried], margin=0.0)[..., 1] < 100).any()
+
+
+def test_background_outline_and_averaging() -> None:
+    ball = sphere(400)
+    clear = render(ball, camera=FROM_ABOVE, size=(60, 50), background=None)
+    green = render(ball, camera=FROM_ABOVE, size=(60, 50), background="#00ff00")
+    assert clear.shape == green.shape == (50, 60, 4)
+    assert clear.dtype == np.uint8
+    assert clear[0, 0].tolist() == [0, 0, 0, 0]
+    assert green[0, 0].tolist() == [0, 255, 0, 255]
+    assert ((clear[..., 3] > 0) & (clear[..., 3] < 255)).any()
+    bare = render(ball, camera=FROM_ABOVE, size=(60, 50), background=None, outlined=False)
+    assert clear[..., :3].sum() < bare[..., :3].sum()
+
+
+def test_the_same_surface_gives_the_same_bytes() -> None:
+    cap = sphere_cap(300, 2.0)
+    first, second = render(cap, size=(90, 70)), render(cap, size=(90, 70))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_flat_points_and_specks_still_give_a_picture() -> None:
+    sideways = Camera(azimuth=0, elevation=0, distance=np.inf)
+    assert render(SQUARE, camera=sideways, size=(20, 20)).shape == (20, 20, 4)
+    speck = Mesh(np.zeros((3, 3)), [[0, 1, 2]])
+    assert (render(speck, camera=sideways, size=(20, 20)) == 255).all()
+
+
+@pytest.mark.parametrize(
+    ("knobs", "message"),
+    [
+        ({"size": (0, 10)}, "must be positive"),
+        ({"supersample": 0}, "must be positive"),
+        ({"size": (9000, 10), "supersample": 3}, "at most 20000"),
+        ({"vertex_colors": np.zeros((3, 3))}, r"vertex_colors must have shape \(4, 3\), got \(3, 3\)"),
+        ({"face_colors": np.zeros((4, 3))}, r"face_colors must have shape \(2, 3\)"),
+        ({"vertex_values": np.zeros(5)}, r"vertex_values must have shape \(4,\)"),
+        ({"vertex_values": np.zeros(4), "face_colors": np.zeros((2, 3))}, "face_colors and vertex_values were given"),
+        ({"vertex_values": np.array([0, np.nan, 0, 0])}, "not finite"),
+        ({"color": "octarine"}, "is not a colour"),
+    ],
+)
+def test_bad_input_is_named(knobs: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        plain(SQUARE, **knobs)
