@@ -23,12 +23,12 @@ from partwhole.datasets import Pairs, PFaust, Shrec16, with_fewer_vertices
 from partwhole.datasets.shapes.people import People
 from partwhole.datasets.synthetic.retriangulated import people_pairs, retriangulated_body_pairs
 from partwhole.evaluation import Calibration, calibration, calibration_plot
-from partwhole.matching.confidence.calibrate import signs_and_errors
+from partwhole.matching.confidence.calibrate import cues_and_errors
 from partwhole.matching.confidence.rule import (
     NAMES,
     RIGHT,
+    Cues,
     Rule,
-    Signs,
     confidence_of,
     expected_error,
     rule_for,
@@ -40,7 +40,7 @@ from partwhole.matching.network.weights import read_tensors, write_tensors
 from partwhole.store.cache import Cache
 from recording import heading, table
 
-Measured = list[tuple[Signs, np.ndarray]]
+Measured = list[tuple[Cues, np.ndarray]]
 
 # people that the model in the box was never trained with
 _HELD_OUT = range(34, 40)
@@ -83,11 +83,11 @@ def pairs_of(name: str, data: Path, people: Path | None) -> Pairs:
 
 
 def measured(pairs: Pairs, matcher: Matcher, most: int, cache: Cache) -> Measured:
-    """Signs and errors of the vertices of each pair whose truth is known, as `match` reads maps."""
+    """Cues and errors of the vertices of each pair whose truth is known, as `match` reads maps."""
     found = []
     for number in np.random.default_rng(0).permutation(len(pairs))[:most]:
         pair = pairs[int(number)]
-        found.append(signs_and_errors(pair, matcher, cache=cache))
+        found.append(cues_and_errors(pair, matcher, cache=cache))
         print(f"  {pair.name}: error {100 * found[-1][1].mean():.1f}", flush=True)
     return found
 
@@ -154,7 +154,7 @@ def kept(path: Path, compute: Callable[[], Measured]) -> Measured:
     if path.exists():
         with np.load(path) as held:
             return [
-                (Signs(**{name: held[f"{name}{k}"] for name in NAMES}), held[f"errors{k}"])
+                (Cues(**{name: held[f"{name}{k}"] for name in NAMES}), held[f"errors{k}"])
                 for k in range(int(held["count"]))
             ]
     found = compute()

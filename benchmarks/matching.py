@@ -18,7 +18,7 @@ import torch
 
 import partwhole as pw
 from partwhole.datasets import GroundTruth, Pair, Pairs, random_cuts
-from partwhole.matching import Matcher, Surface, TrainingConfig, distortion, prepared, refine
+from partwhole.matching import Matcher, Surface, TrainingConfig, distortion, prepare_pairs, refine
 from partwhole.matching.matcher import new_network
 from partwhole.matching.training.losses import loss_of
 from partwhole.matching.training.schedule import pair_number, random_seed
@@ -109,7 +109,7 @@ def iterations(pairs: Pairs, count: int) -> list[list[str]]:
     base = np.nan
     for name, precision, steps in kinds:
         config = TrainingConfig(precision=precision, rotation=30.0)
-        stock = prepared(pairs, config, device=DEVICE)
+        stock = prepare_pairs(pairs, config, device=DEVICE)
         with reproducibly(config, DEVICE):
             torch.manual_seed(0)
             network = new_network(config).to(DEVICE).train()
@@ -134,7 +134,7 @@ def iterations(pairs: Pairs, count: int) -> list[list[str]]:
 def inference(pairs: Pairs) -> list[list[str]]:
     config = TrainingConfig()
     matcher = Matcher(new_network(config).to(DEVICE), config)
-    stock = prepared(pairs, config, for_loss=False, device=DEVICE)
+    stock = prepare_pairs(pairs, config, for_loss=False, device=DEVICE)
     part, whole = stock.parts[0], stock.wholes[0]
     rows = []
     for read_out in ("features", "spectral"):
@@ -149,7 +149,7 @@ def refinement(pairs: Pairs, steps: int) -> list[list[str]]:
     for precision in ("tf32", "float16") if DEVICE == "cuda" else ("float32",):
         config = TrainingConfig(precision=precision)
         matcher = Matcher(new_network(config).to(DEVICE), config)
-        stock = prepared(pairs[:1], config, device=DEVICE)
+        stock = prepare_pairs(pairs[:1], config, device=DEVICE)
         part, whole = stock.surfaces(0, 0)
 
         def work(matcher: Matcher = matcher, part: Surface = part, whole: Surface = whole) -> object:

@@ -14,7 +14,7 @@ processor are enough for small surfaces.
 import matplotlib.pyplot as plt
 
 import partwhole as pw
-from partwhole.matching import Examination, preset
+from partwhole.matching import Benchmark, preset
 from partwhole.matching.matcher import Matcher, new_network
 from partwhole.viewer.figures.render import render
 
@@ -42,7 +42,7 @@ plt.show()
 # %%
 # Beside the same network before training:
 
-examination = Examination(test_pairs, config)
+examination = Benchmark(test_pairs, config)
 for name, matcher in {"untrained": Matcher(new_network(config), config), "trained": run.matcher}.items():
     print(f"error × 100 on the unseen hand, {name}: {100 * examination.of(matcher).macro:.1f}")
 

@@ -59,7 +59,7 @@ def pytest_collection(session: pytest.Session) -> None:
     def make_body_once(plan: object = "biped", n_vertices: object = 5000, *, seed: object = 0) -> object:
         return (kept_body if isinstance(seed, int) else make_body)(plan, n_vertices, seed=seed)
 
-    for place in ("bodies.body", "bodies", "generated", ""):
+    for place in ("shapes.bodies.body", "shapes.bodies", "synthetic.generated", ""):
         module = importlib.import_module(f"partwhole.datasets.{place}".rstrip("."))
         module.make_body = make_body_once  # type: ignore[attr-defined]
 

@@ -69,7 +69,7 @@ def test_the_package_is_typed() -> None:
 def test_every_folder_has_its_place_in_the_layers() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
     layers = settings["tool"]["importlinter"]["contracts"][0]["layers"]
-    named = {name.removeprefix("partwhole.") for layer in layers for name in re.split(r"\s*[|:]\s*", layer)}
+    named = {name.split(".")[1] for layer in layers for name in re.split(r"\s*[|:]\s*", layer)}
     assert {file.parent.name for file in PACKAGE.glob("*/__init__.py")} <= named
 
 

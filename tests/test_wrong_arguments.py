@@ -101,7 +101,7 @@ LEARNED = """
     pw.match(part, part, cache=3) | cache must be a Cache, a folder, True for the default one, or None, got 3
     pw.match(part, part, model={}) | model must be a name in the box, a file of weights or a Matcher, got {}
     pw.match(part, part, refine="3") | refine must be a whole number, got '3'
-    pw.match(part, part, headings=2.5) | headings must be a whole number or None, got 2.5
+    pw.match(part, part, yaw_steps=2.5) | yaw_steps must be a whole number or None, got 2.5
     pw.match(part, part, up=2) | up=2 must be an axis
     pw.match(part, part, max_vertices="500") | max_vertices must be a whole number, got '500'
     pw.match(part, part, progress=True) | progress must be a function that is called with (what is done, steps done
@@ -109,7 +109,7 @@ LEARNED = """
     pw.match(part, part, device="cuda") | device='cuda' needs
     pw.Matcher.load("default", device="cuda") | device='cuda' needs
     pw.train(pairs, device="cuda") | device='cuda' needs
-    Examination(pairs, small, device="cuda") | device='cuda' needs
+    Benchmark(pairs, small, device="cuda") | device='cuda' needs
     pw.geodesic_distances(part, device="cuda") | device='cuda' needs
     pw.wormhole_criterion(part, D, device="cuda") | device='cuda' needs
     pw.Matcher.load(None) | model must be a name in the box
@@ -143,7 +143,7 @@ BEGIN = """
     D = pw.geodesic_distances(part, method="dijkstra")
 """
 WITH_TORCH = """
-    from partwhole.matching import Examination
+    from partwhole.matching import Benchmark
     from partwhole.matching.matcher import new_network
     small = pw.TrainingConfig(iterations=1, width=8, blocks=1, features=8, map_eigenpairs=20, diffusion_eigenpairs=20)
     pairs = [pw.datasets.Pair.of(part, part, pw.datasets.GroundTruth.of_map(np.arange(60)))]

@@ -1,4 +1,4 @@
-"""The program as a whole: how it starts, how it ends, and one voice for all commands."""
+"""The program as a whole: how it starts, how it ends, and one console for all commands."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_a_model_that_is_not_there_is_told_before_anything_is_computed(
         raise AssertionError("something was computed")
 
     monkeypatch.chdir(tmp_path)
-    for place in ("datasets.bodies.make_body", "viewer.results.read_scene", "datasets.PFaust"):
+    for place in ("datasets.shapes.bodies.make_body", "viewer.page.results.read_scene", "datasets.PFaust"):
         monkeypatch.setattr(f"partwhole.{place}", computed)
     commands = (["demo"], ["view", "scan.ply"], ["reproduce", "figures"], ["match", "scan.ply", "whole.ply"])
     for command in commands:

@@ -332,7 +332,7 @@ def test_ablation_from_end_to_end(
     monkeypatch.chdir(tmp_path)
     prepared = []
     really = study.prepared
-    monkeypatch.setattr(study, "prepared", lambda *a, **k: prepared.append(1) or really(*a, **k))
+    monkeypatch.setattr(study, "prepare_pairs", lambda *a, **k: prepared.append(1) or really(*a, **k))
     command = words("ablation", "--set", "shrec16-holes", "--seeds", "0,1")
     assert main(command) == 0
     text, err = capsys.readouterr()

@@ -14,7 +14,7 @@ import torch
 from partwhole.datasets import Pair, Pairs, sphere
 from partwhole.experiments import study
 from partwhole.experiments.study import Failed, Run, Series, Source, Study, pairs_hash, read_run, reweighted
-from partwhole.matching import Matcher, Stock, TrainingConfig, prepared, train
+from partwhole.matching import Matcher, PreparedPairs, TrainingConfig, prepare_pairs, train
 from partwhole.matching.training.run_folder import STATE
 from partwhole.store.cache import Cache
 
@@ -41,16 +41,16 @@ def make_study(small: ModuleType, pairs: Pairs, cache: Cache, tmp_path: Path) ->
 def preparations(monkeypatch: pytest.MonkeyPatch) -> list[TrainingConfig]:
     seen: list[TrainingConfig] = []
 
-    def counted(pairs: Any, config: TrainingConfig, **knobs: Any) -> Stock:
+    def counted(pairs: Any, config: TrainingConfig, **knobs: Any) -> PreparedPairs:
         seen.append(config)
-        return prepared(pairs, config, **knobs)
+        return prepare_pairs(pairs, config, **knobs)
 
-    monkeypatch.setattr(study, "prepared", counted)
+    monkeypatch.setattr(study, "prepare_pairs", counted)
     return seen
 
 
 def test_a_run_of_a_study_is_that_run_alone(
-    make_study: Callable[..., Study], small: ModuleType, stock: Stock, preparations: list[TrainingConfig]
+    make_study: Callable[..., Study], small: ModuleType, stock: PreparedPairs, preparations: list[TrainingConfig]
 ) -> None:
     found = list(make_study((0, 3), plain={}, turned={"rotation": 10.0}).results())
     assert [(run.series.name, run.seed, run.trained) for run in found if isinstance(run, Run)] == [
@@ -183,12 +183,12 @@ def in_two_pieces() -> Pair:
 
 @pytest.mark.parametrize(("criterion", "mask"), [("none", "soft"), ("boundary", "binary"), ("wormhole", "soft")])
 def test_weights_by_another_criterion_are_those_of_preparation(
-    small: ModuleType, stock: Stock, pairs: Pairs, cache: Cache, criterion: Any, mask: Any
+    small: ModuleType, stock: PreparedPairs, pairs: Pairs, cache: Cache, criterion: Any, mask: Any
 ) -> None:
     for held in (list(pairs), [in_two_pieces()]):
-        before = prepared(held, small.config(criterion="boundary", mask="soft"), cache=cache)
+        before = prepare_pairs(held, small.config(criterion="boundary", mask="soft"), cache=cache)
         config = small.config(criterion=criterion, mask=mask)
-        fresh = prepared(held, config, cache=cache)
+        fresh = prepare_pairs(held, config, cache=cache)
         for ours, theirs in zip(reweighted(before, config).parts, fresh.parts, strict=True):
             assert ours.weights is not None
             assert torch.equal(ours.weights, theirs.weights)
@@ -196,12 +196,14 @@ def test_weights_by_another_criterion_are_those_of_preparation(
 
 
 def test_without_distances_there_is_nothing_to_weigh(small: ModuleType, pairs: Pairs, cache: Cache) -> None:
-    plain = prepared(list(pairs)[:1], small.config(), for_loss=False, cache=cache)
+    plain = prepare_pairs(list(pairs)[:1], small.config(), for_loss=False, cache=cache)
     with pytest.raises(ValueError, match="the stock has no distances to weigh pairs by"):
         reweighted(plain, small.config())
 
 
-def test_the_hash_of_pairs_is_what_runs_note(pairs: Pairs, stock: Stock, small: ModuleType, tmp_path: Path) -> None:
+def test_the_hash_of_pairs_is_what_runs_note(
+    pairs: Pairs, stock: PreparedPairs, small: ModuleType, tmp_path: Path
+) -> None:
     train(stock, small.config(iterations=1), folder=tmp_path / "run")
     card = Matcher.load(tmp_path / "run/model.safetensors").card
     assert card["data"]["hash"] == pairs_hash(pairs) != pairs_hash(list(pairs)[:2])

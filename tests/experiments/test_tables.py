@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from partwhole.cli.shared.console import Voice
+from partwhole.cli.shared.console import Console
 from partwhole.evaluation import Evaluation, PairResult, Protocol
 from partwhole.experiments import tables as study_tables
 from partwhole.experiments.study import Run, Series
@@ -54,14 +54,14 @@ def test_without_a_record_nothing_is_called_best() -> None:
 
 
 def test_a_series_is_shown_where_it_was_tested(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    voice = Voice()
+    console = Console()
     sections = [Section(key=key, published=PUBLISHED) for key in "abc"]
-    found = present(sections, [run("x", 0, 0.04, (3.0,)), run("y", 0, 0.05, tests=("b",))], tmp_path, voice)
+    found = present(sections, [run("x", 0, 0.04, (3.0,)), run("y", 0, 0.05, tests=("b",))], tmp_path, console)
     assert {key: [row["series"] for row in of["rows"]] for key, of in found.items()} == {
         "a": ["x", "x", "x"],
         "b": ["y", "y"],
     }
-    assert voice.notes == ["c: no run came to its end, so there is no table"]
+    assert console.notes == ["c: no run came to its end, so there is no table"]
     assert not (tmp_path / "c.md").exists()
     assert "evaluations" in found["a"]["files"]
     assert "evaluations" not in found["b"]["files"]
@@ -75,6 +75,6 @@ def test_as_many_curves_as_there_are_colours(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(study_tables, "pck_plot", lambda curves, *rest, **knobs: drawn.append(list(curves)))
     for count in (5, 6):
         runs = [run(f"x{k}", seed, 0.04) for k in range(count) for seed in (0, 1)]
-        present([Section(key="a", published=PUBLISHED)], runs, tmp_path, Voice(quiet=True))
+        present([Section(key="a", published=PUBLISHED)], runs, tmp_path, Console(quiet=True))
     assert len(drawn[0]) == 10
     assert drawn[1] == [f"X{k}, spectral" for k in range(6)]

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from partwhole.datasets import Pairs
-from partwhole.matching import Stock, Surface, TrainingConfig, prepared, surface_of
+from partwhole.matching import PreparedPairs, Surface, TrainingConfig, prepare_pairs, surface_of
 from partwhole.mesh import Mesh
 from partwhole.store.cache import Cache
 
@@ -70,9 +70,9 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Cache:
 
 
 @pytest.fixture(scope="session")
-def stock(pairs: Pairs, config: TrainingConfig, cache: Cache) -> Stock:
+def stock(pairs: Pairs, config: TrainingConfig, cache: Cache) -> PreparedPairs:
     """The pairs, prepared for training."""
-    return prepared(pairs, config, cache=cache)
+    return prepare_pairs(pairs, config, cache=cache)
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from partwhole.matching import Ensemble, Examination, Matcher, TrainingConfig, prepared
+from partwhole.matching import Benchmark, Ensemble, Matcher, TrainingConfig, prepare_pairs
 from partwhole.matching.matcher import new_network
 
 
@@ -49,12 +49,12 @@ def test_the_best_of_several_is_chosen(stock, three) -> None:
 
 
 def test_it_can_be_examined_like_one(pairs, config, cache) -> None:
-    chosen = config.with_changes(headings=2)
+    chosen = config.with_changes(yaw_steps=2)
     known = [pair for pair in pairs if pair.ground_truth is not None]
     ensemble = Ensemble([matcher(chosen, seed) for seed in range(2)])
-    examined = Examination(known, chosen, cache=cache).of(ensemble)
+    examined = Benchmark(known, chosen, cache=cache).of(ensemble)
     assert len(examined.pairs) == len(known)
-    stock = prepared(known, chosen, cache=cache)
+    stock = prepare_pairs(known, chosen, cache=cache)
     assert ensemble.vertex_map(*stock.surfaces(0, 0)).shape == (len(stock.parts[0]),)
 
 

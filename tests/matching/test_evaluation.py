@@ -9,7 +9,7 @@ import torch
 from partwhole.datasets import GroundTruth, Pair, Pairs
 from partwhole.evaluation import evaluate_map
 from partwhole.geodesics import geodesic_distances
-from partwhole.matching import Examination, Matcher, TrainingConfig, evaluate
+from partwhole.matching import Benchmark, Matcher, TrainingConfig, evaluate
 from partwhole.matching.matcher import new_network
 
 
@@ -41,7 +41,7 @@ def test_errors_are_those_of_each_map_by_itself(matcher, known, cache, read_out,
 
 
 def test_in_a_hurry_errors_are_the_same(matcher, known, config, cache) -> None:
-    examination = Examination(known, config, name="four", method="dijkstra", cache=cache)
+    examination = Benchmark(known, config, name="four", method="dijkstra", cache=cache)
     assert len(examination) == 4
     slow, quick = (examination.of(matcher, thorough=thorough) for thorough in (True, False))
     for one, two in zip(slow.pairs, quick.pairs, strict=True):
@@ -82,17 +82,17 @@ def test_pairs_without_ground_truth_are_refused(pairs, config) -> None:
     with pytest.raises(
         ValueError, match=r"1 of 5 pairs have no ground truth \(a part that belongs to another whole, for"
     ):
-        Examination(pairs, config)
+        Benchmark(pairs, config)
     empty = Pair(pairs[0].part, pairs[0].whole, GroundTruth.of_map(np.zeros(0, np.int64)), name="nothing known")
     with pytest.raises(
         ValueError, match=r"2 of 2 pairs have no ground truth \(nothing known, for one\), .* pairs\.where"
     ):
-        Examination([empty, empty], config)
+        Benchmark([empty, empty], config)
 
 
 def test_no_pairs(config) -> None:
     with pytest.raises(ValueError, match="there are no pairs"):
-        Examination([], config)
+        Benchmark([], config)
 
 
 def test_progress_is_told(matcher, known, cache) -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from partwhole.datasets.synthetic.generated import body_pairs
-from partwhole.matching import Examination, Matcher, TrainingConfig, prepared, preset, train
+from partwhole.matching import Benchmark, Matcher, TrainingConfig, prepare_pairs, preset, train
 from partwhole.matching.matcher import new_network
 
 # Mean geodesic error × 100 on the hand that is held out, measured with 3 sets of bodies × 4 seeds of training: before
@@ -15,15 +15,15 @@ BOUNDS = {"features": 7.0, "spectral": 5.0}
 
 
 @pytest.fixture(scope="module")
-def hands() -> tuple[TrainingConfig, dict[str, Matcher], Examination]:
+def hands() -> tuple[TrainingConfig, dict[str, Matcher], Benchmark]:
     """Four hands in three poses to train on, a fifth to be matched; all parts lack four pieces."""
     config = preset("small").with_changes(iterations=250, distances="dijkstra")
     pairs = body_pairs(5, 3, plans="hand", n_vertices=500)
-    stock = prepared(pairs.where(lambda part, whole: part.body < 4), config)
+    stock = prepare_pairs(pairs.where(lambda part, whole: part.body < 4), config)
     held_out = pairs.where(lambda part, whole: part.body == 4, name="a hand that was not trained on")
     torch.manual_seed(0)
     matchers = {"untrained": Matcher(new_network(config), config), "trained": train(stock, config).matcher}
-    return config, matchers, Examination(held_out, config, method="dijkstra")
+    return config, matchers, Benchmark(held_out, config, method="dijkstra")
 
 
 @pytest.mark.parametrize("read_out", ["features", "spectral"])

@@ -14,7 +14,7 @@ from partwhole.matching import Ensemble, Match, Matcher, TrainingConfig, hard_ma
 from partwhole.matching.confidence.rule import fitted_rule
 from partwhole.matching.matcher import new_network
 from partwhole.matching.network.weights import FORMAT, write_tensors
-from partwhole.matching.search.orientation import rotation_upwards
+from partwhole.matching.search.orientation import rotation_to_vertical
 from partwhole.matching.search.score import turned_by
 from partwhole.mesh import Mesh
 
@@ -123,8 +123,8 @@ def test_weights_that_are_not_finite(matcher, tmp_path) -> None:
         {"blocks": 1.5},
         {"scaling": 3},
         {"inputs": "rgb"},
-        {"headings": 1e9},
-        {"headings": float("nan")},
+        {"yaw_steps": 1e9},
+        {"yaw_steps": float("nan")},
         {"alignments": 0.5},
         {"blocks": 10**9},
         {"seed": 10**400},
@@ -160,7 +160,7 @@ def test_a_network_for_shapes_that_stand_otherwise(config, stock, inputs, vertic
     assert other.config.vertical == vertical
     assert upright.config.vertical == "y"
     surface = stock.parts[0]
-    R = torch.tensor(rotation_upwards("y", vertical), dtype=torch.float32)
+    R = torch.tensor(rotation_to_vertical("y", vertical), dtype=torch.float32)
     torch.testing.assert_close(other.features(turned_by(surface, R)), upright.features(surface))
     both = Ensemble([upright, upright]).standing(vertical)
     torch.testing.assert_close(both.features(turned_by(surface, R))[1], upright.features(surface))

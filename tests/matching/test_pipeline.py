@@ -11,7 +11,7 @@ import torch
 
 import partwhole as pw
 from partwhole.datasets import Cut, cut_plane, plane, random_cuts, sphere
-from partwhole.matching import MatchedScan, Matcher, TrainingConfig, match
+from partwhole.matching import Matcher, MatchResult, TrainingConfig, match
 from partwhole.matching.ensemble import Combine, Ensemble
 from partwhole.matching.matcher import new_network
 from partwhole.mesh import Mesh, write_mesh
@@ -21,7 +21,7 @@ from partwhole.store.cache import Cache
 @pytest.fixture(scope="module")
 def matcher(config: TrainingConfig) -> Matcher:
     torch.manual_seed(2)
-    return Matcher(new_network(config), config.with_changes(headings=4), {"name": "small"})
+    return Matcher(new_network(config), config.with_changes(yaw_steps=4), {"name": "small"})
 
 
 @pytest.fixture(scope="module")
@@ -30,11 +30,11 @@ def cut(small: ModuleType) -> Cut:
 
 
 @pytest.fixture(scope="module")
-def found(cut: Cut, matcher: Matcher) -> MatchedScan:
+def found(cut: Cut, matcher: Matcher) -> MatchResult:
     return match(cut.part, cut.whole, model=matcher)
 
 
-def check(found: MatchedScan) -> None:
+def check(found: MatchResult) -> None:
     """Whatever was matched: every vertex has a place and a confidence."""
     p, n = found.part.n_vertices, found.whole.n_vertices
     assert found.vertex_map.shape == found.confidence.shape == found.matched.shape == found.doubtful.shape == (p,)
@@ -46,13 +46,13 @@ def check(found: MatchedScan) -> None:
     assert all("\n" not in text for text in (*found.notes, *found.warnings))
     if any("fits badly" in text or "mirror image" in text for text in found.warnings):
         assert found.confidence.max() <= 0.5
-        assert found.as_matched.confidence.max() <= 0.5
+        assert found.coarse.confidence.max() <= 0.5
 
 
-def test_what_comes_out(found: MatchedScan, cut: Cut, matcher: Matcher) -> None:
+def test_what_comes_out(found: MatchResult, cut: Cut, matcher: Matcher) -> None:
     check(found)
     assert found.part is cut.part
-    assert found.as_matched.sizes == (cut.part.n_vertices, cut.whole.n_vertices)
+    assert found.coarse.sizes == (cut.part.n_vertices, cut.whole.n_vertices)
     assert found.factor == 1
     assert found.model == "small"
     assert match(cut.part, cut.whole, model=Matcher(matcher.network, matcher.config)).model == "a model"
@@ -62,14 +62,14 @@ def test_what_comes_out(found: MatchedScan, cut: Cut, matcher: Matcher) -> None:
     assert found.notes[0].startswith("the same units are assumed")
     assert found.notes[-1].startswith("confidence was fitted with the model default; with small its order")
     assert set(found.seconds) == {"reading", "decimation", "operators", "matching", "every vertex"}
-    assert repr(found).startswith(f"MatchedScan('{cut.part.name}' → '{cut.whole.name}'")
+    assert repr(found).startswith(f"MatchResult('{cut.part.name}' → '{cut.whole.name}'")
     k = matcher.config.map_eigenpairs
     assert found.functional_map.shape == (k, k)
     # as the matcher itself does it
     assert np.array_equal(found.vertex_map, matcher.match(cut.part, cut.whole, read_out="lateration").vertex_map)
 
 
-def test_values_are_transferred(found: MatchedScan) -> None:
+def test_values_are_transferred(found: MatchResult) -> None:
     names = np.array([f"vertex {k}" for k in range(found.whole.n_vertices)])
     assert found.transfer(names)[3] == f"vertex {found.vertex_map[3]}"
     assert np.array_equal(found.transfer(found.whole.vertices), found.whole.vertices[found.vertex_map])
@@ -77,7 +77,7 @@ def test_values_are_transferred(found: MatchedScan) -> None:
         found.transfer(np.zeros(3))
 
 
-def test_units_do_not_matter(found: MatchedScan, cut: Cut, matcher: Matcher) -> None:
+def test_units_do_not_matter(found: MatchResult, cut: Cut, matcher: Matcher) -> None:
     millimetres = cut.part.scaled(1000)
     for units in ("auto", "mm:m", 0.001):
         again = match(millimetres, cut.whole, model=matcher, units=units)
@@ -95,16 +95,16 @@ def test_units_do_not_matter(found: MatchedScan, cut: Cut, matcher: Matcher) -> 
         match(millimetres, cut.whole, model=matcher, units="same")
 
 
-def test_the_way_up_does_not_matter_if_it_is_said(found: MatchedScan, cut: Cut, matcher: Matcher) -> None:
+def test_the_way_up_does_not_matter_if_it_is_said(found: MatchResult, cut: Cut, matcher: Matcher) -> None:
     lying = Mesh(cut.part.vertices[:, [0, 2, 1]] * [1, -1, 1], cut.part.faces)
-    again = match(lying, cut.whole, model=matcher, up="z:y", headings=1)
+    again = match(lying, cut.whole, model=matcher, up="z:y", yaw_steps=1)
     assert again.up == ("z", "y")
-    assert np.array_equal(again.vertex_map, match(cut.part, cut.whole, model=matcher, headings=1).vertex_map)
+    assert np.array_equal(again.vertex_map, match(cut.part, cut.whole, model=matcher, yaw_steps=1).vertex_map)
     assert "taken to point up: z of the part, y of the whole" in again.notes
 
 
 def test_from_files_by_name_with_a_cache(
-    found: MatchedScan, cut: Cut, matcher: Matcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    found: MatchResult, cut: Cut, matcher: Matcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_mesh(cut.part, tmp_path / "part.ply")
     write_mesh(cut.whole, tmp_path / "whole.off")
@@ -126,7 +126,7 @@ def test_from_files_by_name_with_a_cache(
 
 
 def test_a_cache_may_be_a_folder_or_the_default_one(
-    found: MatchedScan, cut: Cut, matcher: Matcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    found: MatchResult, cut: Cut, matcher: Matcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PARTWHOLE_CACHE", str(tmp_path))
     for cache in (str(tmp_path), True):
@@ -141,16 +141,16 @@ def test_large_surfaces_are_matched_with_fewer_vertices(small: ModuleType, match
     cut = cut_plane(whole, (0, 0, 0), (1.0, 0.5, 0.2))
     found = match(cut.part, whole, model=matcher, max_vertices=500)
     check(found)
-    assert found.as_matched.sizes == (400, 500)
+    assert found.coarse.sizes == (400, 500)
     assert "the whole is matched with 500 of its 3000 vertices" in found.notes
     assert len(np.unique(found.vertex_map)) > 50
     # what was matched, and what came of it for all vertices, lie near each other
-    coarse = found.as_matched
+    coarse = found.coarse
     assert coarse.vertex_map.max() < 500
     assert len(coarse.confidence) == len(coarse.vertex_map) == coarse.part.n_vertices
 
 
-def test_refined(cut: Cut, found: MatchedScan, matcher: Matcher) -> None:
+def test_refined(cut: Cut, found: MatchResult, matcher: Matcher) -> None:
     before = {name: value.clone() for name, value in matcher.network.state_dict().items()}
     refined = match(cut.part, cut.whole, model=matcher, refine=2)
     check(refined)
@@ -305,8 +305,8 @@ def test_choices_that_are_none(cut: Cut, matcher: Matcher) -> None:
         match(cut.part, cut.whole, model=matcher, refine=-1)
     with pytest.raises(ValueError, match="max_vertices=5 must be at least 100"):
         match(cut.part, cut.whole, model=matcher, max_vertices=5)
-    with pytest.raises(ValueError, match="headings=0 must be at least 1"):
-        match(cut.part, cut.whole, model=matcher, headings=0)
+    with pytest.raises(ValueError, match="yaw_steps=0 must be at least 1"):
+        match(cut.part, cut.whole, model=matcher, yaw_steps=0)
     with pytest.raises(ValueError, match="up='sky' must be an axis"):
         match(cut.part, cut.whole, model=matcher, up="sky")
     with pytest.raises(ValueError, match=r"read_out must be one of 'features', .*'lateration', got 'tea leaves'"):

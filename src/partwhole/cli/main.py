@@ -159,7 +159,7 @@ def _described(error: ValueError | OSError) -> str:
 def in_our_words(message: str) -> str:
     """What Typer says of a mistake in the arguments, with the choice that was probably meant.
 
-    >>> in_our_words("No such option: --moddel (Possible options: --headings, --model)")
+    >>> in_our_words("No such option: --moddel (Possible options: --yaw-steps, --model)")
     'there is no option --moddel; did you mean --model?'
     >>> in_our_words("Invalid value for '--method': 'exakt' is not one of 'dijkstra', 'exact'.")
     "--method: 'exakt' is not one of 'dijkstra', 'exact'; did you mean 'exact'?"

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import typer
 
 from partwhole.cli.shared.config_options import chosen_config
-from partwhole.cli.shared.console import Voice
+from partwhole.cli.shared.console import Console
 from partwhole.cli.shared.learning import CacheOption, DeviceOption, WorkersOption, ready
 from partwhole.cli.shared.options import JsonOption, QuietOption
 from partwhole.experiments.matching import (
@@ -88,7 +88,7 @@ def ablation(
     Prints the errors beside the paper's, and says whether the paper's order is there and whether the same-loop criterion
     does better. 21 runs with three seeds. Can be interrupted like `reproduce pfaust`.
     """
-    voice = Voice(as_json=as_json, quiet=quiet)
+    console = Console(as_json=as_json, quiet=quiet)
     ready(device)
     root = data_folder(data)
     base = preset or which
@@ -110,7 +110,7 @@ def ablation(
     ]
     folder = output or Path(f"reproduce-ablation-{which}")
     runs, failed = trained_runs(
-        series, parsed_seeds(seeds), root, folder, voice, device=device, cache=cache, workers=workers
+        series, parsed_seeds(seeds), root, folder, console, device=device, cache=cache, workers=workers
     )
     errors = {
         row.label.removesuffix(", spectral"): row.values("micro")
@@ -118,7 +118,7 @@ def ablation(
         if row.protocol.weights == "final" and row.protocol.read_out == "spectral"
     }
     said = verdict(errors)
-    finish([_section(which, (NO_MASK, described(base, config), *said))], runs, failed, folder, voice, verdict=said)
+    finish([_section(which, (NO_MASK, described(base, config), *said))], runs, failed, folder, console, verdict=said)
 
 
 def chosen_rows(masks: Sequence[str] | None) -> dict[str, tuple[str, str]]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from partwhole.cli.shared.console import Voice, output_folder, to_json, write_text
+from partwhole.cli.shared.console import Console, output_folder, to_json, write_text
 from partwhole.cli.shared.criteria import what_holds
 from partwhole.cli.shared.options import JsonOption, Method, MethodOption, QuietOption, SoundOption
 from partwhole.cli.shared.overwriting import check_folder
@@ -53,7 +53,7 @@ def consistent_pairs(
     Prints the table beside the paper's, counts the pairs that are guaranteed and not consistent, and writes table.md,
     summary.json and results.jsonl, which holds a line for each shape.
     """
-    voice = Voice(as_json=as_json, quiet=quiet)
+    console = Console(as_json=as_json, quiet=quiet)
     tolerances = tuple(sorted(set(tolerance or _TOLERANCES)))
     if not all(0 <= t < 1 for t in tolerances):
         raise ValueError(f"--tolerance must lie between 0 and 1, got {', '.join(map(str, tolerances))}")
@@ -66,18 +66,18 @@ def consistent_pairs(
     everything = [job for level in levels for job in jobs[level]]
     reused = sum(job in stored for job in everything)
     if reused:
-        voice.note(f"{reused} of {len(everything)} shapes were done before and are taken from {stored.path}")
-    with voice.progress("shapes") as progress:
+        console.note(f"{reused} of {len(everything)} shapes were done before and are taken from {stored.path}")
+    with console.progress("shapes") as progress:
         run_jobs(everything, stored, workers=workers, progress=progress)
 
     summaries = {level: summarise([stored[job] for job in jobs[level]]) for level in levels}
     rows = [row for level in levels for row in _rows(level, summaries[level])]
     counts = ", ".join(f"{summaries[level].n_shapes} shapes of PFAUST-{level}" for level in levels)
     title = f"{counts}; {method.replace('_', ' ')} distances{', sound' * sound}"
-    voice.table(rows, head=HEAD, title=title)
+    console.table(rows, head=HEAD, title=title)
     for line in LEGEND:
-        voice.say(line)
-    voice.say(what_holds(method, sound))
+        console.say(line)
+    console.say(what_holds(method, sound))
     files = {"table": folder / "table.md", "summary": folder / "summary.json", "results": stored.path}
     write_text(files["table"], _markdown(title, rows))
     summary = {
@@ -85,13 +85,13 @@ def consistent_pairs(
         "sound": sound,
         "what_holds": what_holds(method, sound),
         "sets": {f"PFAUST-{level}": _plain(summaries[level], level) for level in levels},
-        "notes": voice.notes,
+        "notes": console.notes,
         "files": files,
     }
     write_text(files["summary"], to_json(summary) + "\n")
     for file in files.values():
-        voice.say(f"wrote {file}")
-    voice.finish(summary)
+        console.say(f"wrote {file}")
+    console.finish(summary)
 
 
 def _data_folder(data: Path | None) -> Path:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
-from partwhole.cli.shared.console import Voice, output_folder, to_json, write_text
+from partwhole.cli.shared.console import Console, output_folder, to_json, write_text
 from partwhole.cli.shared.criteria import SYMBOLS, all_criteria, draw_trust, telling_vertex, true_distances
 from partwhole.cli.shared.learning import CacheOption, DeviceOption, WorkersOption, chosen_cache, ready, stages
 from partwhole.cli.shared.models import load_models, model_file, offered_models
@@ -73,7 +73,7 @@ def figures(
     Regions and shares are of parts of PFAUST where the data is at hand, else of generated bodies. Maps are drawn for each set
     that is at hand and each model that is given. Every figure is a PNG; none needs a display.
     """
-    voice = Voice(as_json=as_json, quiet=quiet)
+    console = Console(as_json=as_json, quiet=quiet)
     wanted = _wanted(only)
     if models and "maps" not in wanted:
         raise ValueError("--model is for maps, which --only leaves out")
@@ -85,19 +85,19 @@ def figures(
     folder = output_folder(output)
     files: dict[str, Path] = {}
     if {"regions", "shares"} & set(wanted):
-        files |= _of_distances(wanted, _cuts(root, voice), folder, voice)
+        files |= _of_distances(wanted, _cuts(root, console), folder, console)
     if "swiss-roll" in wanted:
         place = folder / "swiss-roll"
         swiss_roll(seeds=1, noise=[0.0], output=place, quiet=True)
         files["swiss-roll"] = place / "grid-noise-0.png"
     if "maps" in wanted:
-        machine: dict[str, Any] = {"device": device, "cache": chosen_cache(cache, voice), "workers": workers}
-        files |= _of_maps(models or [], root, pairs, folder, voice, machine)
+        machine: dict[str, Any] = {"device": device, "cache": chosen_cache(cache, console), "workers": workers}
+        files |= _of_maps(models or [], root, pairs, folder, console, machine)
     for file in files.values():
-        voice.say(f"wrote {file}")
-    summary = {"figures": files, "notes": voice.notes}
+        console.say(f"wrote {file}")
+    summary = {"figures": files, "notes": console.notes}
     write_text(folder / "summary.json", to_json(summary) + "\n")
-    voice.finish(summary)
+    console.finish(summary)
 
 
 def _wanted(only: Sequence[str] | None) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ def _wanted(only: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(word for word in known if not only or word in only)
 
 
-def _cuts(root: Path | None, voice: Voice) -> list[Cut]:
+def _cuts(root: Path | None, console: Console) -> list[Cut]:
     """Parts with many holes, and the wholes they were cut from."""
     if root is not None:
         from partwhole.datasets import PFaust
@@ -117,15 +117,15 @@ def _cuts(root: Path | None, voice: Voice) -> list[Cut]:
             collection = PFaust(root, "H")
             return [collection.cut(k) for k in range(_PARTS)]
         except FileNotFoundError as missing:
-            voice.note(f"no PFAUST-H in {root}, so bodies are generated ({missing})")
+            console.note(f"no PFAUST-H in {root}, so bodies are generated ({missing})")
     else:
-        voice.note("no data was given, so bodies are generated")
+        console.note("no data was given, so bodies are generated")
     from partwhole.datasets import make_body, random_cuts
 
     return [random_cuts(make_body("biped", 2500, seed=k).pose(k), "pfaust-h", seed=k) for k in range(_PARTS)]
 
 
-def _of_distances(wanted: Sequence[str], cuts: Sequence[Cut], folder: Path, voice: Voice) -> dict[str, Path]:
+def _of_distances(wanted: Sequence[str], cuts: Sequence[Cut], folder: Path, console: Console) -> dict[str, Path]:
     """The regions guaranteed with one vertex, as masks and as soft masks, and the shares of all pairs."""
     from partwhole.criterion.study import consistency
     from partwhole.geodesics import geodesic_distances
@@ -134,7 +134,7 @@ def _of_distances(wanted: Sequence[str], cuts: Sequence[Cut], folder: Path, voic
 
     files: dict[str, Path] = {}
     first, *others = cuts
-    with voice.progress("distances") as progress:
+    with console.progress("distances") as progress:
         progress(0, len(cuts))
         on_part = geodesic_distances(first.part, method="dijkstra")
         if "regions" in wanted:
@@ -179,29 +179,29 @@ def _of_maps(
     root: Path | None,
     count: int | None,
     folder: Path,
-    voice: Voice,
+    console: Console,
     machine: dict[str, Any],
 ) -> dict[str, Path]:
     if not models:
-        voice.note("no maps are drawn: give models with --model")
+        console.note("no maps are drawn: give models with --model")
         return {}
     ready(machine["device"])
     matchers = load_models([Path(model) for model in models], machine["device"])
-    sets = _sets(root, count, voice)
+    sets = _sets(root, count, console)
     files: dict[str, Path] = {}
     for found in sets:
-        files |= _maps_of(found, matchers, folder, voice, machine)
+        files |= _maps_of(found, matchers, folder, console, machine)
     return files
 
 
-def _sets(root: Path | None, count: int | None, voice: Voice) -> list[_Set]:
+def _sets(root: Path | None, count: int | None, console: Console) -> list[_Set]:
     """The test pairs of each set that is at hand, or those of generated bodies."""
     found = []
     for name in _SETS if root is not None else ():
         try:
             pairs = pairs_from(root, name, "test")
         except (FileNotFoundError, ValueError) as missing:
-            voice.note(f"{name} is left out: {missing}")
+            console.note(f"{name} is left out: {missing}")
             continue
         found.append(_Set(name, pairs.name, [pairs[k] for k in range(min(count or len(pairs), len(pairs)))]))
     if not found:
@@ -211,14 +211,14 @@ def _sets(root: Path | None, count: int | None, voice: Voice) -> list[_Set]:
 
 
 def _maps_of(
-    found: _Set, matchers: Mapping[str, Matcher], folder: Path, voice: Voice, machine: dict[str, Any]
+    found: _Set, matchers: Mapping[str, Matcher], folder: Path, console: Console, machine: dict[str, Any]
 ) -> dict[str, Path]:
     from partwhole.evaluation import pck_plot
     from partwhole.experiments.study import Examiner, Source
     from partwhole.viewer.figures.grids import map_grid
 
     results = {}
-    with stages(voice) as report:
+    with stages(console) as report:
         examiner = Examiner({found.name: Source(found.title, lambda: found.pairs)}, progress=report, **machine)
         for name, matcher in matchers.items():
             results[name] = examiner.examination(found.name, matcher.config).of(matcher, progress=report)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from partwhole.cli.shared.config_options import chosen_config, written
-from partwhole.cli.shared.console import Voice, output_folder, to_json, write_text
+from partwhole.cli.shared.console import Console, output_folder, to_json, write_text
 from partwhole.cli.shared.learning import CacheOption, Device, DeviceOption, WorkersOption, ready
 from partwhole.cli.shared.models import offered_models
 from partwhole.cli.shared.options import JsonOption, QuietOption
@@ -77,7 +77,7 @@ def pfaust(
     Shows every evaluation of every seed on the 40 test pairs, then a table: final weights, and, labelled so, those that were
     best on the test pairs. Interrupt it at any moment: the same command goes on, and trains nothing twice.
     """
-    voice = Voice(as_json=as_json, quiet=quiet)
+    console = Console(as_json=as_json, quiet=quiet)
     sets = [f"pfaust-{level.lower()}" for level in (("M", "H") if which == "both" else (which,))]
     beside = {name: published_rows(PUBLISHED_AS[name]) for name in sets}
     sections = {name: Section(key=name, published=beside[name]) for name in sets}
@@ -91,7 +91,7 @@ def pfaust(
         changes=changes,
         models=models,
         output=output,
-        voice=voice,
+        console=console,
         device=device,
         cache=cache,
         workers=workers,
@@ -122,7 +122,7 @@ def shrec16(
     Of each class CUTS 1 to 9 and HOLES 1 to 6 are trained on, CUTS 10 to 12 and HOLES 7 and 8 are tests. Published errors
     stand beside; they are those of the contest's test shapes, another test set. Can be interrupted like `reproduce pfaust`.
     """
-    voice = Voice(as_json=as_json, quiet=quiet)
+    console = Console(as_json=as_json, quiet=quiet)
     trained = [f"shrec16-{damage}" for damage in (("cuts", "holes") if which == "both" else (which,))]
     tests = ("shrec16-cuts", "shrec16-holes")
     _reproduce(
@@ -135,7 +135,7 @@ def shrec16(
         changes=changes,
         models=models,
         output=output,
-        voice=voice,
+        console=console,
         device=device,
         cache=cache,
         workers=workers,
@@ -168,7 +168,7 @@ def _reproduce(
     changes: list[str] | None,
     models: list[Path] | None,
     output: Path,
-    voice: Voice,
+    console: Console,
     device: Device,
     cache: bool,
     workers: int | None,
@@ -185,15 +185,15 @@ def _reproduce(
         if misplaced:
             raise ValueError(f"{misplaced[0]} is for training, and --model trains nothing; leave one of them out")
         tests = list(dict.fromkeys(test for tests in tested_on.values() for test in tests))
-        runs = given_runs(models, root, tests, output, voice, **machine)
+        runs = given_runs(models, root, tests, output, console, **machine)
     else:
         series = preset_series(tested_on, presets, changes or (), iterations)
-        runs, failed = trained_runs(series, parsed_seeds(seeds), root, output, voice, **machine)
+        runs, failed = trained_runs(series, parsed_seeds(seeds), root, output, console, **machine)
     shown = [
         section.with_remarks([described(s.name, s.config) for s in series if section.key in s.tested_on])
         for section in sections.values()
     ]
-    finish(shown, runs, failed, output, voice)
+    finish(shown, runs, failed, output, console)
 
 
 def preset_series(
@@ -276,12 +276,12 @@ def finish(
     runs: Sequence[Run],
     failed: Sequence[Failed],
     output: Path,
-    voice: Voice,
+    console: Console,
     **more: Any,
 ) -> None:
     """Tables and files; exit code 1 if some runs failed, since the tables lack them."""
     folder = output_folder(output)
-    found = present(sections, runs, folder, voice)
+    found = present(sections, runs, folder, console)
     lost = [{"series": f.planned.series.name, "seed": f.planned.seed, "reason": f.reason} for f in failed]
     done = [
         {"series": run.series.name, "seed": run.seed, "seconds": run.seconds, "trained": run.trained} for run in runs
@@ -292,13 +292,13 @@ def finish(
         **more,
         "runs": done,
         "failed": lost,
-        "notes": voice.notes,
+        "notes": console.notes,
         "complete": not lost,
         "files": files,
     }
     write_text(files["summary"], to_json(summary) + "\n")
-    voice.say(f"wrote {files['summary']}")
-    voice.finish(summary)
+    console.say(f"wrote {files['summary']}")
+    console.finish(summary)
     if failed:
-        voice.say(f"{len(failed)} runs failed and are not in the tables; give the same command again to repeat them")
+        console.say(f"{len(failed)} runs failed and are not in the tables; give the same command again to repeat them")
         raise typer.Exit(1)

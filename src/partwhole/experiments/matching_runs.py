@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from partwhole.cli.shared.console import Voice, output_folder
+from partwhole.cli.shared.console import Console, output_folder
 from partwhole.cli.shared.learning import (
     Device,
     Stages,
@@ -38,7 +38,7 @@ def trained_runs(
     seeds: Sequence[int],
     data: Path,
     folder: Path,
-    voice: Voice,
+    console: Console,
     *,
     device: Device,
     cache: bool,
@@ -55,7 +55,7 @@ def trained_runs(
     """
     check_folder(folder, WRITES, files_of(data))
     ready(device)
-    _mention_gpu(device, voice)
+    _mention_gpu(device, console)
     from partwhole.experiments.study import Failed, Study
 
     # files are looked for now, so that a missing one is named before anything takes time
@@ -63,7 +63,7 @@ def trained_runs(
     test = {name: pairs_from(data, _set(name), "test") for s in series for name in s.tested_on}
     runs: list[Run] = []
     failed: list[Failed] = []
-    with stages(voice) as report, stop_between_iterations() as stop:
+    with stages(console) as report, stop_between_iterations() as stop:
 
         def progress(stage: str, done: int, total: int) -> None:
             report(stage, done, total)
@@ -79,27 +79,27 @@ def trained_runs(
             series,
             seeds,
             output_folder(folder),
-            train=_sources(train, voice, report),
-            test=_sources(test, voice, report, known=True),
+            train=_sources(train, console, report),
+            test=_sources(test, console, report, known=True),
             check=lambda pairs: check_fits(pairs, device=device, for_loss=True),
             device=device,
-            cache=chosen_cache(cache, voice),
+            cache=chosen_cache(cache, console),
             workers=workers,
             progress=progress,
         )
         try:
             for number, result in enumerate(study.results(heartbeat), 1):
-                _note_once(study.notes, voice)
+                _note_once(study.notes, console)
                 of_all = f"run {number} of {len(study.planned)}"
                 if isinstance(result, Failed):
                     failed.append(result)
-                    voice.note(f"{of_all} failed ({result.planned.name}): {result.reason}")
+                    console.note(f"{of_all} failed ({result.planned.name}): {result.reason}")
                 else:
                     runs.append(result)
-                    voice.say(f"{of_all}: {_came_about(result)}")
+                    console.say(f"{of_all}: {_came_about(result)}")
         except KeyboardInterrupt:
-            voice.note("give the same command again to go on: what is trained is kept, and nothing is trained twice")
-            voice.finish({"complete": False, "runs_done": len(runs), "folder": folder, "notes": voice.notes})
+            console.note("give the same command again to go on: what is trained is kept, and nothing is trained twice")
+            console.finish({"complete": False, "runs_done": len(runs), "folder": folder, "notes": console.notes})
             raise
     if not runs:
         raise ValueError(f"all {len(failed)} runs failed; the first one: {failed[0].reason}")
@@ -111,7 +111,7 @@ def given_runs(
     data: Path,
     tests: Sequence[str],
     folder: Path,
-    voice: Voice,
+    console: Console,
     *,
     device: Device,
     cache: bool,
@@ -131,9 +131,9 @@ def given_runs(
     for label, matcher in matchers.items():
         groups.setdefault(_all_but_seed(matcher), {})[label] = matcher
     runs = []
-    with stages(voice) as report:
-        options: dict[str, Any] = {"device": device, "cache": chosen_cache(cache, voice), "workers": workers}
-        examiner = Examiner(_sources(test, voice, report, known=True), progress=report, **options)
+    with stages(console) as report:
+        options: dict[str, Any] = {"device": device, "cache": chosen_cache(cache, console), "workers": workers}
+        examiner = Examiner(_sources(test, console, report, known=True), progress=report, **options)
         for group in groups.values():
             seeds = [matcher.config.seed for matcher in group.values()]
             label = ", ".join(group)
@@ -148,16 +148,16 @@ def given_runs(
     return runs
 
 
-def _sources(pairs: Mapping[str, Pairs], voice: Voice, report: Stages, *, known: bool = False) -> dict[str, Any]:
+def _sources(pairs: Mapping[str, Pairs], console: Console, report: Stages, *, known: bool = False) -> dict[str, Any]:
     """The pairs, read when they are needed; where the truth must be known, those for which it is."""
     from partwhole.experiments.study import Source
 
     def source(of: Pairs) -> Source:
         def read() -> list[Pair]:
-            silent = Voice(quiet=True)
+            silent = Console(quiet=True)
             held = read_pairs(of, silent, report)
             kept = with_truth(held, of.name, silent) if known else held
-            _note_once(silent.notes, voice)
+            _note_once(silent.notes, console)
             return kept
 
         return Source(of.name, read)
@@ -165,11 +165,11 @@ def _sources(pairs: Mapping[str, Pairs], voice: Voice, report: Stages, *, known:
     return {name: source(of) for name, of in pairs.items()}
 
 
-def _note_once(notes: Sequence[str], voice: Voice) -> None:
+def _note_once(notes: Sequence[str], console: Console) -> None:
     """The same surface can be read for training and for tests."""
     for note in notes:
-        if note not in voice.notes:
-            voice.note(note)
+        if note not in console.notes:
+            console.note(note)
 
 
 def _came_about(run: Run) -> str:
@@ -188,8 +188,8 @@ def _set(name: str) -> SetName:
     return name  # type: ignore[return-value]
 
 
-def _mention_gpu(device: Device, voice: Voice) -> None:
+def _mention_gpu(device: Device, console: Console) -> None:
     import torch
 
     if device == "cpu" and torch.cuda.is_available():
-        voice.note("there is a GPU here, on which training is many times faster: --device cuda")
+        console.note("there is a GPU here, on which training is many times faster: --device cuda")

@@ -17,13 +17,13 @@ import torch
 
 from partwhole.datasets.pairs import Pair
 from partwhole.evaluation import Evaluation
-from partwhole.matching.evaluation import Examination
+from partwhole.matching.evaluation import Benchmark
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.network.surface import Surface, pair_weights
 from partwhole.matching.network.weights import read_tensors
 from partwhole.matching.readout.soft_map import ReadOut
 from partwhole.matching.training.config import TrainingConfig
-from partwhole.matching.training.prepared_pairs import Report, Stock, prepared
+from partwhole.matching.training.prepared_pairs import PreparedPairs, Report, prepare_pairs
 from partwhole.matching.training.run_folder import MODEL, STATE, Progress
 from partwhole.matching.training.train import train
 from partwhole.mesh import Mesh
@@ -39,7 +39,17 @@ _NOT_OF_SURFACES = (
     *("inputs", "width", "blocks", "features", "dropout", "temperature"),
     *("distortion_weight", "orthogonality_weight", "iterations", "evaluate_every", "seed"),
     *("learning_rate", "final_learning_rate", "cosine_epochs", "gradient_norm"),
-    *("rotation", "vertical", "tilt", "noise", "noise_limit", "scaling", "headings", "whole_headings", "judged_by"),
+    *(
+        "rotation",
+        "vertical",
+        "tilt",
+        "noise",
+        "noise_limit",
+        "scaling",
+        "yaw_steps",
+        "whole_yaw_steps",
+        "score_weights",
+    ),
     *("upright", "alignments"),
 )
 
@@ -151,19 +161,19 @@ class Examiner:
     Parameters
     ----------
     tests : by key
-    options : `device`, `cache`, `workers` and `progress` of `prepared`
+    options : `device`, `cache`, `workers` and `progress` of `prepare_pairs`
     """
 
     def __init__(self, tests: Mapping[str, Source], **options: Any) -> None:
         self.tests, self.options = tests, options
-        self._held: dict[tuple[Any, ...], Examination] = {}
+        self._held: dict[tuple[Any, ...], Benchmark] = {}
 
-    def examination(self, test: str, config: TrainingConfig) -> Examination:
+    def examination(self, test: str, config: TrainingConfig) -> Benchmark:
         """Of these test pairs, for networks with these choices."""
-        key = test, *Examination.needs(config)
+        key = test, *Benchmark.needs(config)
         if key not in self._held:
             source = self.tests[test]
-            self._held[key] = Examination(list(source.read()), config, name=source.name, **self.options)
+            self._held[key] = Benchmark(list(source.read()), config, name=source.name, **self.options)
         return self._held[key]
 
     def errors(self, matcher: Matcher, tests: Iterable[str]) -> dict[tuple[str, str], Evaluation]:
@@ -188,7 +198,7 @@ class Study:
     folder : where the runs are
     train, test : pairs by the keys that the series name
     check : called with training pairs before they are prepared; what it raises is the failure of the run
-    device, cache, workers, progress : see `prepared`; progress is also told of "all runs", in iterations
+    device, cache, workers, progress : see `prepare_pairs`; progress is also told of "all runs", in iterations
 
     `notes` says what is unusual about the surfaces, once they are prepared.
     """
@@ -214,7 +224,7 @@ class Study:
         self._examiner = Examiner(test, progress=progress, **self._options)
         self.notes: list[str] = []
         self._pairs: tuple[str, list[Pair]] | None = None
-        self._stock: tuple[dict[str, Any], Stock] | None = None
+        self._stock: tuple[dict[str, Any], PreparedPairs] | None = None
         # before anything that takes time
         for planned in self.planned:
             planned.check()
@@ -277,7 +287,7 @@ class Study:
             self._pairs = key, list(self._train[key].read())
         return self._pairs[1]
 
-    def _stock_of(self, trained_on: str, pairs: list[Pair], config: TrainingConfig) -> Stock:
+    def _stock_of(self, trained_on: str, pairs: list[Pair], config: TrainingConfig) -> PreparedPairs:
         choices = {name: value for name, value in config.to_json().items() if name not in _NOT_OF_SURFACES}
         wanted = {"pairs": trained_on, **choices}
         held = self._stock
@@ -294,7 +304,7 @@ class Study:
         if self._check is not None:
             self._check(pairs)
         supervised = config.correspondence_weight > 0
-        stock = prepared(pairs, config, truth=supervised, progress=self._report, **self._options)
+        stock = prepare_pairs(pairs, config, truth=supervised, progress=self._report, **self._options)
         self.notes += [note for note in stock.notes if note not in self.notes]
         self._stock = wanted, stock
         return stock
@@ -331,7 +341,7 @@ def pairs_hash(pairs: Iterable[Pair]) -> str:
     return hash_of([[pair.part.content_hash, pair.whole.content_hash] for pair in pairs])
 
 
-def reweighted(stock: Stock, config: TrainingConfig) -> Stock:
+def reweighted(stock: PreparedPairs, config: TrainingConfig) -> PreparedPairs:
     """The same surfaces with weights by another criterion or mask; distances are not measured again."""
 
     def weighed(part: Surface, mesh: Mesh) -> Surface:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_args
 import numpy as np
 import typer
 
-from partwhole.cli.shared.console import Voice, output_folder, to_json, write_text
+from partwhole.cli.shared.console import Console, output_folder, to_json, write_text
 from partwhole.cli.shared.options import JsonOption, QuietOption
 from partwhole.datasets.shapes.swiss_roll import Variant
 from partwhole.experiments.swiss_roll_runs import Result, Roll, StoredResults, run_all
@@ -103,7 +103,7 @@ def swiss_roll(
     grid-noise-*.png. Writes table.md, summary.json and results.jsonl, which holds a line for each map. About
     twenty minutes on two cores, most of it for t-SNE and UMAP, which is left out where it isn't installed.
     """
-    voice = Voice(as_json=as_json, quiet=quiet)
+    console = Console(as_json=as_json, quiet=quiet)
     shapes: tuple[Variant, ...] = _chosen("--shape", shape, get_args(Variant), ("hole",) if quick else None)
     methods: tuple[MapMethod, ...] = _chosen("--method", method, get_args(MapMethod), _QUICK if quick else None)
     noises = tuple(dict.fromkeys(noise or ((0.0,) if quick else (0.0, 0.2))))
@@ -117,12 +117,12 @@ def swiss_roll(
     stored = StoredResults(folder)
     reused = sum(stored.get(roll, name) is not None for roll in rolls for name in methods)
     if reused:
-        voice.note(f"{reused} of {len(rolls) * len(methods)} maps were made before and are taken from {stored.path}")
-    with voice.progress("maps") as progress:
+        console.note(f"{reused} of {len(rolls) * len(methods)} maps were made before and are taken from {stored.path}")
+    with console.progress("maps") as progress:
         results = run_all(rolls, methods, stored, keep_maps_of=first_seed, progress=progress)
 
     for line in _failures(results):
-        voice.note(line)
+        console.note(line)
     tables = []
     for kind in shapes:
         for sigma in noises:
@@ -130,9 +130,9 @@ def swiss_roll(
             title = f"Swiss roll, {_described(kind)}, noise {sigma:g}; {n} samples, {n_seeds} seed{'s' * (n_seeds > 1)}"
             tables.append((title, [_row(name, own) for name in methods]))
     for title, rows in tables:
-        voice.table(rows, head=HEAD, title=title)
+        console.table(rows, head=HEAD, title=title)
     for line in LEGEND:
-        voice.say(line)
+        console.say(line)
     files = {"table": folder / "table.md", "summary": folder / "summary.json", "results": stored.path}
     write_text(files["table"], _markdown(tables))
     for sigma in noises:
@@ -145,13 +145,13 @@ def swiss_roll(
         "neighbors": k,
         "falloff": falloff,
         "maps": [_plain(name, kind, sigma, results) for kind in shapes for sigma in noises for name in methods],
-        "notes": voice.notes,
+        "notes": console.notes,
         "files": files,
     }
     write_text(files["summary"], to_json(summary) + "\n")
     for file in files.values():
-        voice.say(f"wrote {file}")
-    voice.finish(summary)
+        console.say(f"wrote {file}")
+    console.finish(summary)
 
 
 def _chosen(option: str, given: list[str] | None, choices: tuple[Any, ...], default: Any) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from partwhole.cli.shared.console import Voice, output_folder, write_text
+from partwhole.cli.shared.console import Console, output_folder, write_text
 from partwhole.evaluation import Evaluation, Protocol, Table, error_table, pck_plot
 from partwhole.evaluation.curves import mean_curve
 from partwhole.evaluation.protocol import joined
@@ -144,23 +144,23 @@ def spread(values: Sequence[float]) -> str:
     return f"{mean:.2f}" if np.isnan(deviation) else f"{mean:.2f} ± {deviation:.2f}"
 
 
-def present(sections: Sequence[Section], runs: Sequence[Run], folder: Path, voice: Voice) -> dict[str, Any]:
+def present(sections: Sequence[Section], runs: Sequence[Run], folder: Path, console: Console) -> dict[str, Any]:
     """Say and write everything about each set of test pairs; what was found, for JSON."""
     found = {}
     for section in sections:
         rows = measured_rows(runs, section.key)
         if not rows:
-            voice.note(f"{section.key}: no run came to its end, so there is no table")
+            console.note(f"{section.key}: no run came to its end, so there is no table")
             continue
         of_all = [run.errors[section.key, "spectral"] for run in runs if section.key in run.series.tested_on]
         heading = section.heading or of_all[0].protocol.data
         table = study_table(section, rows, f"{heading}, {len(of_all[0].pairs)} pairs")
         for of_series in by_series(runs, section.key).values():
-            _say_evaluations(of_series, section.key, heading, voice)
-        voice.table(table.rows, head=table.header, title=table.title)
+            _say_evaluations(of_series, section.key, heading, console)
+        console.table(table.rows, head=table.header, title=table.title)
         remarks = (*section.remarks, BEST) if any(run.of(section.key) for run in runs) else section.remarks
         for line in (*table.notes, *remarks):
-            voice.say(line)
+            console.say(line)
         evaluations = _evaluations(runs, section.key)
         files = _written(folder, section.key, table, remarks, runs, evaluations)
         found[section.key] = {
@@ -174,11 +174,11 @@ def present(sections: Sequence[Section], runs: Sequence[Run], folder: Path, voic
             "files": files,
         }
         for path in files.values():
-            voice.say(f"wrote {path}")
+            console.say(f"wrote {path}")
     return found
 
 
-def _say_evaluations(runs: Sequence[Run], test: str, heading: str, voice: Voice) -> None:
+def _say_evaluations(runs: Sequence[Run], test: str, heading: str, console: Console) -> None:
     """Every evaluation of every seed: a line an iteration."""
     iterations = sorted({found["iteration"] for run in runs for found in run.of(test)})
     if not iterations:
@@ -192,7 +192,7 @@ def _say_evaluations(runs: Sequence[Run], test: str, heading: str, voice: Voice)
         lines.append((str(iteration), *cells))
     head = ["iteration", *(f"seed {run.seed} {average}" for run in runs for average in ("micro", "macro"))]
     title = f"{runs[0].series.label}: every evaluation on {heading}; errors × 100, spectral read-out"
-    voice.table(lines, head=head, title=title)
+    console.table(lines, head=head, title=title)
 
 
 def _evaluations(runs: Sequence[Run], test: str) -> list[dict[str, Any]]:

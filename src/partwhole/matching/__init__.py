@@ -13,34 +13,34 @@ from partwhole.store.extras import how_to_install
 
 if TYPE_CHECKING:
     from partwhole.matching.ensemble import Ensemble
-    from partwhole.matching.evaluation import Examination, evaluate
+    from partwhole.matching.evaluation import Benchmark, evaluate
     from partwhole.matching.matcher import Match, Matcher
     from partwhole.matching.network.built_in import card_of, model_names
     from partwhole.matching.network.diffusion_net import DiffusionNet, Operators
     from partwhole.matching.network.surface import Surface, pair_weights, surface_of
     from partwhole.matching.pipeline import match
     from partwhole.matching.readout.soft_map import hard_map, soft_map, spectral_map
-    from partwhole.matching.result import MatchedScan
+    from partwhole.matching.result import MatchResult
     from partwhole.matching.training.augmentation import augmented
     from partwhole.matching.training.losses import CorrespondenceLoss, Loss, OrthogonalityLoss, WormholeLoss, distortion
-    from partwhole.matching.training.prepared_pairs import Stock, prepared
+    from partwhole.matching.training.prepared_pairs import PreparedPairs, prepare_pairs
     from partwhole.matching.training.refine import Refined, refine
     from partwhole.matching.training.train import TrainingRun, train
 
 __all__ = [
     "PRESETS",
+    "Benchmark",
     "CorrespondenceLoss",
     "DiffusionNet",
     "Ensemble",
-    "Examination",
     "Loss",
     "Match",
-    "MatchedScan",
+    "MatchResult",
     "Matcher",
     "Operators",
     "OrthogonalityLoss",
+    "PreparedPairs",
     "Refined",
-    "Stock",
     "Surface",
     "TrainingConfig",
     "TrainingRun",
@@ -53,7 +53,7 @@ __all__ = [
     "match",
     "model_names",
     "pair_weights",
-    "prepared",
+    "prepare_pairs",
     "preset",
     "refine",
     "soft_map",
@@ -66,12 +66,12 @@ _HOMES = {
     "training.augmentation": ("augmented",),
     "network.built_in": ("card_of", "model_names"),
     "ensemble": ("Ensemble",),
-    "evaluation": ("Examination", "evaluate"),
+    "evaluation": ("Benchmark", "evaluate"),
     "training.losses": ("CorrespondenceLoss", "Loss", "OrthogonalityLoss", "WormholeLoss", "distortion"),
-    "result": ("MatchedScan",),
+    "result": ("MatchResult",),
     "matcher": ("Match", "Matcher"),
     "network.diffusion_net": ("DiffusionNet", "Operators"),
-    "training.prepared_pairs": ("Stock", "prepared"),
+    "training.prepared_pairs": ("PreparedPairs", "prepare_pairs"),
     "training.refine": ("Refined", "refine"),
     "pipeline": ("match",),
     "readout.soft_map": ("hard_map", "soft_map", "spectral_map"),

@@ -54,7 +54,7 @@ class Ensemble(Matcher):
 
     @property
     def needs_distances(self) -> bool:
-        return self.compares and self.config.judged_by[0] > 0
+        return self.compares and self.config.score_weights[0] > 0
 
     @property
     def compares(self) -> bool:

@@ -19,12 +19,12 @@ from partwhole.matching.matcher import Matcher, check_matcher
 from partwhole.matching.network.surface import Surface, distances_of
 from partwhole.matching.readout.soft_map import BY_DISTANCES, ReadOut
 from partwhole.matching.training.config import TrainingConfig
-from partwhole.matching.training.prepared_pairs import Report, Stock, prepared
+from partwhole.matching.training.prepared_pairs import PreparedPairs, Report, prepare_pairs
 from partwhole.store.arguments import check_function, check_whole_number
 from partwhole.store.cache import CacheGiven
 
 
-class Examination:
+class Benchmark:
     """Pairs with ground truth, ready to be matched by one network after the other.
 
     Parameters
@@ -34,7 +34,7 @@ class Examination:
     name : what the pairs are, for tables
     method : how distances on the wholes are measured
     for_loss : prepare what the loss needs even if nothing is judged by it: for refinement, lateration and ZoomOut
-    device, cache, workers, progress : see `prepared`
+    device, cache, workers, progress : see `prepare_pairs`
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Examination:
         self.method: Method = method
         options: dict[str, Any] = {"device": device, "cache": cache, "workers": workers, "progress": progress}
         judged = for_loss or config.judges_by_distances
-        self.stock = prepared(self.pairs, config, for_loss=judged, **options)
+        self.stock = prepare_pairs(self.pairs, config, for_loss=judged, **options)
         wholes = self.stock.meshes[1]
         self.distances = []
         for done, mesh in enumerate(wholes):
@@ -157,7 +157,7 @@ class Examination:
         )
 
 
-def maps_of(matcher: Matcher, stock: Stock, read_out: ReadOut) -> Iterator[tuple[Tensor, float]]:
+def maps_of(matcher: Matcher, stock: PreparedPairs, read_out: ReadOut) -> Iterator[tuple[Tensor, float]]:
     """The map of each pair, and the seconds it took; features of a surface are computed once."""
     of_wholes = [_timed(matcher.whole_features, surface) for surface in stock.wholes]
     known = -1
@@ -192,7 +192,7 @@ def evaluate(
     workers: int | None = None,
     progress: Report | None = None,
 ) -> Evaluation:
-    """Match every pair and measure the errors: `Examination` for one matcher.
+    """Match every pair and measure the errors: `Benchmark` for one matcher.
 
     Parameters
     ----------
@@ -202,12 +202,12 @@ def evaluate(
     refine : steps of refinement on each pair; 0: none
     method : how distances on the wholes are measured
     weights : which weights of a training run these are, for the protocol
-    cache, workers, progress : see `prepared`
+    cache, workers, progress : see `prepare_pairs`
     """
     check_matcher(matcher)
     check_whole_number("refine", refine)
     check_function("progress", progress, called_with="(what is done, how much is done, how much there is)")
-    examination = Examination(
+    examination = Benchmark(
         pairs,
         matcher.config,
         method=method,

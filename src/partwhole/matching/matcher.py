@@ -24,10 +24,10 @@ from partwhole.matching.network.weights import read_tensors, write_tensors
 from partwhole.matching.readout.lateration import laterated
 from partwhole.matching.readout.soft_map import BY_DISTANCES, ReadOut, hard_map, spectral_map
 from partwhole.matching.readout.zoomout import less_distorted
-from partwhole.matching.search.orientation import rotation_upwards
-from partwhole.matching.search.score import View, laid_onto, orientations, score, similarity, turned_by
+from partwhole.matching.search.orientation import rotation_to_vertical
+from partwhole.matching.search.score import View, orientations, rigidly_aligned, score, similarity, turned_by
 from partwhole.matching.training.config import Axis, TrainingConfig
-from partwhole.matching.training.prepared_pairs import prepared
+from partwhole.matching.training.prepared_pairs import prepare_pairs
 from partwhole.mesh import Mesh
 from partwhole.store.accelerator import check_device
 from partwhole.store.cache import CacheGiven
@@ -133,7 +133,9 @@ class Matcher:
         if vertical == self.config.vertical:
             return self
         network = deepcopy(self.network)
-        R = torch.as_tensor(rotation_upwards(vertical, self.config.vertical), dtype=torch.float32, device=self.device)
+        R = torch.as_tensor(
+            rotation_to_vertical(vertical, self.config.vertical), dtype=torch.float32, device=self.device
+        )
         if "xyz" in self.config.inputs:
             # position and normal come first
             for columns in (slice(0, 3), slice(3, 6)):
@@ -155,10 +157,10 @@ class Matcher:
 
     def _turned_parts(self, part: Surface) -> list[Surface]:
         config = self.config
-        return _turned(part, orientations(config.headings, config.vertical, upright=config.upright))
+        return _turned(part, orientations(config.yaw_steps, config.vertical, upright=config.upright))
 
     def _turned_wholes(self, whole: Surface) -> list[Surface]:
-        return _turned(whole, orientations(self.config.whole_headings, self.config.vertical))
+        return _turned(whole, orientations(self.config.whole_yaw_steps, self.config.vertical))
 
     def compared(
         self, of_part: Float[Tensor, "*models p f"], of_whole: Float[Tensor, "*models n f"]
@@ -192,7 +194,7 @@ class Matcher:
     def best_view(
         self, part: Surface, whole: Surface, *, features: tuple[list[Tensor], list[Tensor]] | None = None
     ) -> View:
-        """Part and whole as they are best shown to the network, of all headings that are tried, and their map.
+        """Part and whole as they are best shown to the network, of all yaw_steps that are tried, and their map.
 
         If the choices ask for it, the part of the best views is then laid onto the whole by its map, and matched again.
 
@@ -213,7 +215,7 @@ class Matcher:
         hopeful = HOPEFUL if self.config.upright else HOPEFUL_ANY_WAY_UP
         for view in views[:hopeful] if self.config.alignments else ():
             for step in range(self.config.alignments):
-                seen = laid_onto(view.part, view.whole, view.nearest)
+                seen = rigidly_aligned(view.part, view.whole, view.nearest)
                 k, j = view.heading, view.whole_heading
                 again = self._views((seen, view.whole), (self.features(seen), of_whole[j]), (k, j, step + 1))
                 view = min(again, key=lambda found: found.score)
@@ -230,7 +232,7 @@ class Matcher:
             value = 0.0
             if self.compares:
                 sure = similarity(nearest, one, other, seen[0])
-                value = float(score(nearest, *seen, weights=self.config.judged_by, similar=sure))
+                value = float(score(nearest, *seen, weights=self.config.score_weights, similar=sure))
             views.append(View(*seen, *numbers[:2], nearest, value, numbers[2]))
         return views
 
@@ -266,7 +268,7 @@ class Matcher:
         """
         pair = Pair.of(part, whole)
         judged = refine != 0 or self.needs_distances or read_out in BY_DISTANCES
-        stock = prepared([pair], self.config, for_loss=judged, device=self.device.type, cache=cache)
+        stock = prepare_pairs([pair], self.config, for_loss=judged, device=self.device.type, cache=cache)
         start = time.perf_counter()
         losses: tuple[float, ...] = ()
         if refine:

@@ -16,22 +16,22 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from partwhole.matching.cache.features import WholeFeatures, weights_of
-from partwhole.matching.cache.results import content_of, keep_answer, kept_answer, question
-from partwhole.matching.confidence.cues import signs_of
-from partwhole.matching.confidence.fit import FEW, evidence_for, fit_of, tempered, warnings_about
+from partwhole.matching.cache.results import cached_result, content_of, result_key, store_result
+from partwhole.matching.confidence.cues import cues_of
+from partwhole.matching.confidence.fit import FEW, evidence_for, fit_of, limited, warnings_about
 from partwhole.matching.confidence.regions import doubtful_regions, swapped_question
 from partwhole.matching.confidence.rule import confidence_of, remark_on, rule_for
 from partwhole.matching.ensemble import Ensemble
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.network.built_in import model_path
 from partwhole.matching.readout.soft_map import ReadOut, functional_map_of
-from partwhole.matching.result import DOUBTFUL, AsMatched, MatchedScan
+from partwhole.matching.result import DOUBTFUL, CoarseMatch, MatchResult
 from partwhole.matching.scans.lift import Lift
-from partwhole.matching.scans.prepare import MOST_VERTICES, Clock, Inputs, Progress, given_of, made_ready
-from partwhole.matching.scans.surfaces import Readied
+from partwhole.matching.scans.prepare import MOST_VERTICES, Clock, PreparedScans, Progress, prepare_scans, read_scans
+from partwhole.matching.scans.surfaces import PreparedSurface
 from partwhole.matching.scans.units import Scaling, nearby_units
-from partwhole.matching.search.pair import shown
-from partwhole.matching.search.search import Position, axes_up, best_position
+from partwhole.matching.search.pair import surface_pair
+from partwhole.matching.search.search import SearchResult, candidate_axes, search
 from partwhole.matching.training import refine as refinement
 from partwhole.mesh import Mesh
 from partwhole.mesh.formats.common import counted
@@ -50,13 +50,13 @@ def match(
     read_out: ReadOut = "lateration",
     units: str | float = "auto",
     up: str | None = None,
-    headings: int | None = None,
+    yaw_steps: int | None = None,
     repair: bool | None = None,
     max_vertices: int = MOST_VERTICES,
     device: str = "cpu",
     cache: CacheGiven = None,
     progress: Progress | None = None,
-) -> MatchedScan:
+) -> MatchResult:
     """Match a part to its whole: for each vertex of the part its vertex of the whole, and how sure that is.
 
     Reads files, finds out about units, decimates what is large, matches, refines if asked, and lifts the map to every vertex
@@ -71,7 +71,7 @@ def match(
     units : "auto", "same", "any", a factor, or those of part and whole such as "mm:m"; see `scaling_of`
     up : the axis that points up, such as "z", or "z:y" for part and whole; "auto" tries them all; None: as the model has it,
         and all of them if that fits badly
-    headings : the part is tried at so many turns about the vertical; None: as many as the model asks for
+    yaw_steps : the part is tried at so many turns about the vertical; None: as many as the model asks for
     repair : True repairs both, False neither; None repairs a file that can't be read otherwise
     max_vertices : of the whole as it is matched; the part gets as many as its area is worth
     device : "cpu" or "cuda"
@@ -85,22 +85,22 @@ def match(
     check_whole_number("max_vertices", max_vertices)
     if max_vertices < FEW:
         raise ValueError(f"max_vertices={max_vertices} must be at least {FEW}")
-    knobs: dict[str, Any] = {"refine": refine, "read_out": read_out, "up": up, "headings": headings}
+    knobs: dict[str, Any] = {"refine": refine, "read_out": read_out, "up": up, "yaw_steps": yaw_steps}
     _check(**knobs)
     matcher = model if isinstance(model, Matcher) else Matcher.load(model, device=device)
-    axes_up(up, matcher.config.vertical)
-    given = given_of(part, whole, repair=repair, progress=progress)
+    candidate_axes(up, matcher.config.vertical)
+    given = read_scans(part, whole, repair=repair, progress=progress)
     sizes: dict[str, Any] = {"units": units, "max_vertices": max_vertices}
     if cache is not None:
         weights = weights_of(model) if isinstance(model, Matcher) else content_of(model_path(model))
-        asked = question(given, weights, {**knobs, **sizes, "device": matcher.device.type})
-        before = kept_answer(cache, asked, given)
+        asked = result_key(given, weights, {**knobs, **sizes, "device": matcher.device.type})
+        before = cached_result(cache, asked, given)
         if before is not None:
             return before
-    inputs = made_ready(given, **sizes, progress=progress)
-    found = match_inputs(inputs, matcher, **knobs, cache=cache, progress=progress)
+    inputs = prepare_scans(given, **sizes, progress=progress)
+    found = match_scans(inputs, matcher, **knobs, cache=cache, progress=progress)
     if cache is not None:
-        keep_answer(cache, asked, found, given)
+        store_result(cache, asked, found, given)
     return found
 
 
@@ -118,25 +118,25 @@ def _on_free_cores() -> Iterator[None]:
 
 
 @_on_free_cores()
-def match_inputs(
-    inputs: Inputs,
+def match_scans(
+    inputs: PreparedScans,
     matcher: Matcher,
     *,
     refine: int = 0,
     read_out: ReadOut = "lateration",
     up: str | None = None,
-    headings: int | None = None,
+    yaw_steps: int | None = None,
     cache: Cache | None = None,
     progress: Progress | None = None,
-) -> MatchedScan:
+) -> MatchResult:
     """Match surfaces that were read and made ready before; parameters are those of `match`."""
-    _check(refine, read_out, up, headings)
-    axes_up(up, matcher.config.vertical)
+    _check(refine, read_out, up, yaw_steps)
+    candidate_axes(up, matcher.config.vertical)
     scaling, of_part, of_whole = inputs.scaling, inputs.part, inputs.whole
     clock = Clock(progress, inputs.seconds)
     clock.begin("operators")
     distances = inputs.distances(matcher.config.distances) if matcher.device.type == "cpu" else None
-    given = shown(
+    given = surface_pair(
         of_part.mesh,
         of_whole.mesh,
         scaling.middle,
@@ -146,27 +146,27 @@ def match_inputs(
         known=lambda compute: inputs.recall.of(inputs.whole_name, ("surface", matcher), compute),
     )
     clock.begin("matching")
-    turns = matcher.config.headings if headings is None else headings
+    turns = matcher.config.yaw_steps if yaw_steps is None else yaw_steps
     whole_features = WholeFeatures(matcher, inputs.whole_name, inputs.recall, cache)
-    position = best_position(
+    position = search(
         matcher,
         given,
         factors=[factor / scaling.middle for factor in scaling.factors],
         others=[factor / scaling.middle for factor in scaling.others],
         up=up,
-        headings=turns,
+        yaw_steps=turns,
         whole_features=whole_features,
     )
-    found = matcher.read(position.chosen.nearest, position.shown.part, position.shown.whole, read_out)
+    found = matcher.read(position.chosen.nearest, position.pair.part, position.pair.whole, read_out)
     before, losses = found, tuple[float, ...]()
     if refine:
         clock.begin("refinement")
         found, losses = _refined(matcher, position, refine, read_out)
     fit = fit_of(found, position)
     moved = before if read_out == "lateration" else None
-    features = dict(whole_features(position.shown.whole, position.up[1], turns)).get(position.chosen.whole_angle)
-    signs = signs_of(found, position, matcher, moved=moved, of_whole=features)
-    sure = tempered(confidence_of(signs, rule_for(matcher.card)), fit, position)
+    features = dict(whole_features(position.pair.whole, position.up[1], turns)).get(position.chosen.whole_angle)
+    signs = cues_of(found, position, matcher, moved=moved, of_whole=features)
+    sure = limited(confidence_of(signs, rule_for(matcher.card)), fit, position)
     clock.begin("every vertex")
     lift = Lift.between(of_part, of_whole)
     confidence = np.where(of_part.covered, np.clip(lift.values(sure), 0, 1), 0.0)
@@ -181,13 +181,13 @@ def match_inputs(
             "about its place"
         )
     notes += remark_on(matcher.card)
-    return MatchedScan(
+    return MatchResult(
         part=of_part.given,
         whole=of_whole.given,
         vertex_map=lift.vertex_map(_numbers(found)),
         confidence=confidence,
         matched=of_part.covered,
-        functional_map=functional_map_of(found, position.shown.part, position.shown.whole, k).cpu().numpy(),
+        functional_map=functional_map_of(found, position.pair.part, position.pair.whole, k).cpu().numpy(),
         vertex_map_before=lift.vertex_map(_numbers(before)) if refine else None,
         losses=losses,
         fit=fit,
@@ -195,8 +195,8 @@ def match_inputs(
         scaling=scaling,
         factor=scaling.middle * position.factor,
         up=position.up,
-        heading=float(np.degrees(position.chosen.turn)),
-        as_matched=AsMatched(of_part.mesh, of_whole.mesh, _numbers(found), sure),
+        yaw=float(np.degrees(position.chosen.turn)),
+        coarse=CoarseMatch(of_part.mesh, of_whole.mesh, _numbers(found), sure),
         read_out=read_out,
         model=str(matcher.card.get("name", "a model")),
         notes=(*inputs.notes, _units_note(scaling, position), *of_part.notes, *of_whole.notes, *given.notes, *notes),
@@ -205,30 +205,35 @@ def match_inputs(
     )
 
 
-def _check(refine: int, read_out: str, up: str | None, headings: int | None) -> None:
+def _check(refine: int, read_out: str, up: str | None, yaw_steps: int | None) -> None:
     if read_out not in get_args(ReadOut):
         raise ValueError(f"read_out must be one of {', '.join(map(repr, get_args(ReadOut)))}, got {read_out!r}")
-    for name, value, least in (("refine", refine, 0), ("headings", headings, 1)):
-        check_whole_number(name, value, or_none=name == "headings")
+    for name, value, least in (("refine", refine, 0), ("yaw_steps", yaw_steps, 1)):
+        check_whole_number(name, value, or_none=name == "yaw_steps")
         if value is not None and value < least:
             raise ValueError(f"{name}={value} must be at least {least}")
 
 
 def _refined(
-    matcher: Matcher, position: Position, steps: int, read_out: ReadOut
+    matcher: Matcher, position: SearchResult, steps: int, read_out: ReadOut
 ) -> tuple[Int[Tensor, "p"], tuple[float, ...]]:
-    """The map after refinement at the headings that were chosen, and the losses."""
-    config = matcher.config.with_changes(headings=1, whole_headings=1, alignments=0)
+    """The map after refinement at the yaw_steps that were chosen, and the losses."""
+    config = matcher.config.with_changes(yaw_steps=1, whole_yaw_steps=1, alignments=0)
     networks = matcher.matchers if isinstance(matcher, Ensemble) else (matcher,)
     at_one = [Matcher(one.network, config, one.card) for one in networks]
-    for_loss = replace(position.chosen, whole=position.shown.for_loss(matcher))
+    for_loss = replace(position.chosen, whole=position.pair.for_loss(matcher))
     part, whole = for_loss.seen(matcher.config.vertical)
     refined = refinement.refine(at_one, part, whole, steps=steps, read_out=read_out)
     return refined.vertex_map, refined.losses
 
 
 def _remarks(
-    part: Readied, whole: Readied, position: Position, scaling: Scaling, up: str | None, vertical: str
+    part: PreparedSurface,
+    whole: PreparedSurface,
+    position: SearchResult,
+    scaling: Scaling,
+    up: str | None,
+    vertical: str,
 ) -> tuple[list[str], list[str]]:
     """What is unusual about the two surfaces: notes, and warnings."""
     notes, grave = [], []
@@ -259,7 +264,7 @@ def _remarks(
     return notes, grave
 
 
-def _units_note(scaling: Scaling, position: Position) -> str:
+def _units_note(scaling: Scaling, position: SearchResult) -> str:
     if len(scaling.factors) > 1 or position.factor == 1:
         return scaling.reason
     return f"{scaling.reason}; distances did not agree with that, so other sizes were tried"

@@ -65,7 +65,7 @@ class Fit:
         """What the confidence of every vertex is multiplied by, for how the map fits as a whole.
 
         1, unless it fits badly or is a mirror image: then `DOUBTFUL`, so that all of it is doubtful, and the less the worse
-        it fits. Signs at a vertex can look well where everything is wrong.
+        it fits. Cues at a vertex can look well where everything is wrong.
         """
         if not (self.poor or self.mirrored):
             return 1.0
@@ -74,13 +74,13 @@ class Fit:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AsMatched:
+class CoarseMatch:
     """A map between two surfaces as they were matched: decimated, in pieces worth matching, faces outwards.
 
     Attributes
     ----------
     part, whole : in the units that they were given in
-    vertex_map, confidence : as in `MatchedScan`, for these surfaces
+    vertex_map, confidence : as in `MatchResult`, for these surfaces
     """
 
     part: Mesh
@@ -95,7 +95,7 @@ class AsMatched:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MatchedScan:
+class MatchResult:
     """The map of every vertex of a part, and what is known about it.
 
     Attributes
@@ -113,8 +113,8 @@ class MatchedScan:
     scaling : units that were given or assumed
     factor : from lengths of the part to those of the whole
     up : the axis taken for the vertical one, of the part and of the whole
-    heading : by which the part was turned about it, in degrees
-    as_matched : the surfaces as they were matched, and the map between them
+    yaw : by which the part was turned about it, in degrees
+    coarse : the surfaces as they were matched, and the map between them
     read_out : how the map was read
     model : what the network is called
     notes : what was done and assumed on the way
@@ -136,8 +136,8 @@ class MatchedScan:
     scaling: Scaling
     factor: float
     up: tuple[str, str]
-    heading: float
-    as_matched: AsMatched
+    yaw: float
+    coarse: CoarseMatch
     read_out: str
     model: str
     notes: tuple[str, ...]
@@ -147,7 +147,7 @@ class MatchedScan:
 
     def __repr__(self) -> str:
         doubt = f"{100 * self.doubtful_share:.0f} % doubtful"
-        return f"MatchedScan({self.part.name!r} → {self.whole.name!r}: {len(self.vertex_map)} vertices, {doubt})"
+        return f"MatchResult({self.part.name!r} → {self.whole.name!r}: {len(self.vertex_map)} vertices, {doubt})"
 
     @property
     def doubtful(self) -> Bool[np.ndarray, "p"]:

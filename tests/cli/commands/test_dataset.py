@@ -19,7 +19,7 @@ from partwhole.evaluation import evaluate_map
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import write_mesh
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 BALL = sphere(300)
 EGG = Mesh(BALL.vertices * [0.9, 1, 1.1], BALL.faces)
 

@@ -117,7 +117,7 @@ def test_runs_that_differ_in_their_seeds_can_match_together(
 ) -> None:
     words = ["evaluate", "--data", str(own_set), "--set", "folder", "--split", "all", "--no-cache", "-m", str(runs[0])]
     both = [*words, "-m", str(runs[1]), "--together"]
-    for more in ([], ["--headings", "2"], ["--refine", "2"]):
+    for more in ([], ["--yaw-steps", "2"], ["--refine", "2"]):
         assert main([*both, *more, "--json"]) == 0
         (row,) = json.loads(capsys.readouterr().out)["rows"]
         assert row["label"] == "2 models together"

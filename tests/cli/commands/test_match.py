@@ -29,7 +29,7 @@ def matched(tmp_path_factory: pytest.TempPathFactory, own_set: Path, runs: list[
     """A part that was matched, with pictures."""
     folder = tmp_path_factory.mktemp("matched") / "out"
     words = ("match", own_set / "parts/part0.ply", own_set / "wholes/ball.ply", "--model", runs[0])
-    assert run(*words, "--output", folder, "--headings", 4, "--no-cache", "--quiet") == 0
+    assert run(*words, "--output", folder, "--yaw-steps", 4, "--no-cache", "--quiet") == 0
     return folder
 
 
@@ -79,7 +79,7 @@ def test_the_summary_says_what_was_assumed(matched: Path) -> None:
     assert summary["units"].startswith("the same units are assumed")
     assert 0 <= summary["doubtful"] <= 1
     assert 0 < summary["guaranteed"] <= 1
-    assert summary["choices"]["headings"] == 4
+    assert summary["choices"]["yaw_steps"] == 4
     assert set(summary["files"]) == FILES | {"map.png", "confidence.png"}
     text = (matched / "summary.md").read_text()
     assert "guaranteed pairs" in text
@@ -120,7 +120,7 @@ def test_a_report_is_one_page(own_set: Path, runs: list[Path], tmp_path: Path, o
 def test_millimetres_against_metres(own_set: Path, runs: list[Path], tmp_path: Path, matched: Path) -> None:
     part = read_mesh(own_set / "parts/part0.ply")
     write_mesh(part.scaled(1000), tmp_path / "mm.ply")
-    common = ("--headings", 4, "--no-cache", "--quiet", "--no-pictures", "--model", runs[0])
+    common = ("--yaw-steps", 4, "--no-cache", "--quiet", "--no-pictures", "--model", runs[0])
     for units in ("auto", "mm:m"):
         folder = tmp_path / units.replace(":", "-")
         assert (
@@ -134,7 +134,7 @@ def test_a_part_and_a_whole_that_are_swapped(
     own_set: Path, runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ("match", own_set / "wholes/ball.ply", own_set / "parts/part0.ply", "--model", runs[0], "--no-pictures")
-    assert run(*words, "--report", tmp_path, "--headings", 1, "--no-cache") == 0
+    assert run(*words, "--report", tmp_path, "--yaw-steps", 1, "--no-cache") == 0
     question = "the part has no border and the whole has holes; are they swapped?"
     assert f"warning: {question}" in capsys.readouterr().out
     assert question in json.loads((tmp_path / "summary.json").read_text())["warnings"]
@@ -161,7 +161,7 @@ def test_the_same_question_is_answered_from_the_cache(
     monkeypatch.setenv("PARTWHOLE_CACHE", str(tmp_path / "cache"))
     words = ("match", own_set / "parts/part0.ply", own_set / "wholes/ball.ply", "-m", runs[0])
     said = []
-    for name, extra in (("a", ()), ("b", ()), ("c", ("--no-cache",)), ("d", ("--headings", 2))):
+    for name, extra in (("a", ()), ("b", ()), ("c", ("--no-cache",)), ("d", ("--yaw-steps", 2))):
         assert run(*words, "-o", tmp_path / name, *extra) == 0
         out, err = capsys.readouterr()
         said.append("from the cache" in out and "the map is from the cache" in err)

@@ -306,7 +306,7 @@ def test_the_commands_of_the_how_to_run(
     tmp_path: Path, small_network: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    page = (Path(__file__).parents[2] / "docs/how-to.md").read_text()
+    page = (Path(__file__).parents[3] / "docs/how-to.md").read_text()
     commands = re.findall(r"^\$ partwhole ((?:dataset|train|evaluate) .*)$", page, re.MULTILINE)
     assert [line.split()[0] for line in commands] == ["dataset", "dataset", "train", "evaluate", "evaluate"]
     for line in commands:

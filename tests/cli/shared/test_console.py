@@ -9,37 +9,37 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from partwhole.cli.shared.console import Voice, output_folder, to_json, write_arrays, write_text
+from partwhole.cli.shared.console import Console, output_folder, to_json, write_arrays, write_text
 
 
 def test_json_mode_prints_one_object_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
-    voice = Voice(as_json=True)
-    voice.say("a")
-    voice.note("b")
-    voice.table([("c", "d")], head=("e", "f"))
-    with voice.progress("g") as progress:
+    console = Console(as_json=True)
+    console.say("a")
+    console.note("b")
+    console.table([("c", "d")], head=("e", "f"))
+    with console.progress("g") as progress:
         progress(1, 2)
-    voice.finish({"notes": voice.notes})
+    console.finish({"notes": console.notes})
     out, err = capsys.readouterr()
     assert json.loads(out) == {"notes": ["b"]}
     assert err == ""
 
 
 def test_quiet_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    voice = Voice(quiet=True)
-    voice.say("a")
-    voice.note("b")
-    voice.table([("c",)], head=("e",))
-    voice.finish({"x": 1})
+    console = Console(quiet=True)
+    console.say("a")
+    console.note("b")
+    console.table([("c",)], head=("e",))
+    console.finish({"x": 1})
     assert capsys.readouterr() == ("", "")
 
 
 def test_otherwise_results_go_to_stdout_and_notes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
-    voice = Voice()
-    voice.say("result")
-    voice.note("beware")
-    voice.table([("left", "1.0 [not markup]")], head=("name", "value"))
-    voice.finish({"x": 1})
+    console = Console()
+    console.say("result")
+    console.note("beware")
+    console.table([("left", "1.0 [not markup]")], head=("name", "value"))
+    console.finish({"x": 1})
     out, err = capsys.readouterr()
     assert out.splitlines()[0] == "result"
     assert "1.0 [not markup]" in out
@@ -48,7 +48,7 @@ def test_otherwise_results_go_to_stdout_and_notes_to_stderr(capsys: pytest.Captu
 
 def test_numbers_are_aligned_to_the_right_and_words_to_the_left(capsys: pytest.CaptureFixture[str]) -> None:
     rows = [("a", "1.0", "12 %"), ("b", "10.25", "sure, and doubtful in places")]
-    Voice().table(rows, head=("name", "error", "said"))
+    Console().table(rows, head=("name", "error", "said"))
     lines = capsys.readouterr().out.splitlines()
     first, second = (next(line for line in lines if line.strip().startswith(name)) for name in "ab")
     assert first.index("1.0") + len("1.0") == second.index("10.25") + len("10.25")
@@ -57,17 +57,17 @@ def test_numbers_are_aligned_to_the_right_and_words_to_the_left(capsys: pytest.C
 
 def test_progress_is_drawn_for_people_only(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    with Voice().progress("distances") as progress:
+    with Console().progress("distances") as progress:
         progress(3, 10)
         progress(10, 10)
     assert capsys.readouterr().out == ""
 
 
 def test_warnings_become_notes(capsys: pytest.CaptureFixture[str]) -> None:
-    voice = Voice()
-    with voice.warnings_as_notes():
+    console = Console()
+    with console.warnings_as_notes():
         warnings.warn("3 polygons were triangulated", stacklevel=1)
-    assert voice.notes == ["3 polygons were triangulated"]
+    assert console.notes == ["3 polygons were triangulated"]
     assert "note: 3 polygons" in capsys.readouterr().err
 
 

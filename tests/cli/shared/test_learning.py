@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from partwhole.cli.shared import learning
-from partwhole.cli.shared.console import Voice
+from partwhole.cli.shared.console import Console
 from partwhole.cli.shared.learning import Stages, chosen_cache, read_pairs, ready, stages, with_truth
 from partwhole.datasets import Pair, Pairs, random_cuts, sphere
 
@@ -35,44 +35,44 @@ def test_a_device_that_is_not_there_is_named_as_an_option(monkeypatch: pytest.Mo
 
 def test_the_cache_is_that_of_the_user_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PARTWHOLE_CACHE", "somewhere")
-    voice = Voice(quiet=True)
-    found = chosen_cache(True, voice)
+    console = Console(quiet=True)
+    found = chosen_cache(True, console)
     assert found is not None
     assert found.folder.name == "somewhere"
-    assert chosen_cache(False, voice) is None
-    assert voice.notes == []
+    assert chosen_cache(False, console) is None
+    assert console.notes == []
 
 
 def test_a_cache_without_a_place_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PARTWHOLE_CACHE", "~/kept")
     monkeypatch.setattr("os.path.expanduser", lambda path: path)  # as where nobody knows the user
-    voice = Voice(quiet=True)
-    assert chosen_cache(True, voice) is None
-    assert voice.notes == [
+    console = Console(quiet=True)
+    assert chosen_cache(True, console) is None
+    assert console.notes == [
         "nothing is kept for other runs: the cache has no place, since you have no home folder here; set PARTWHOLE_CACHE"
     ]
 
 
 def test_notes_of_pairs_are_said_once() -> None:
-    voice = Voice(quiet=True)
-    held = read_pairs(Pairs.given(pairs("a", "b", "a"), name="three"), voice, Stages())
+    console = Console(quiet=True)
+    held = read_pairs(Pairs.given(pairs("a", "b", "a"), name="three"), console, Stages())
     assert [pair.name for pair in held] == ["pair 0", "pair 1", "pair 2"]
-    assert voice.notes == ["a", "b"]
+    assert console.notes == ["a", "b"]
 
 
 def test_pairs_without_truth_are_counted() -> None:
-    voice = Voice(quiet=True)
+    console = Console(quiet=True)
     known, other = pairs("", "")
     bare = Pair(other.part, other.whole, name="bare")
-    assert with_truth([known, bare], "two", voice) == [known]
-    assert voice.notes == ["two: 1 of 2 pairs have no ground truth and are left out"]
+    assert with_truth([known, bare], "two", console) == [known]
+    assert console.notes == ["two: 1 of 2 pairs have no ground truth and are left out"]
     with pytest.raises(ValueError, match="one: none of the 1 pairs has ground truth"):
-        with_truth([bare], "one", voice)
+        with_truth([bare], "one", console)
 
 
 @pytest.mark.parametrize("knobs", [{"quiet": True}, {"as_json": True}, {}])
 def test_where_nobody_looks_there_are_no_bars(knobs: dict[str, bool], capsys: pytest.CaptureFixture[str]) -> None:
-    with stages(Voice(**knobs)) as report:
+    with stages(Console(**knobs)) as report:
         report("reading", 0, 3)
         report.detail("reading", "slowly")
     assert capsys.readouterr() == ("", "")
@@ -80,19 +80,19 @@ def test_where_nobody_looks_there_are_no_bars(knobs: dict[str, bool], capsys: py
 
 def test_a_log_has_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(learning, "_LINE_EVERY", -1.0)
-    with stages(Voice()) as report:
+    with stages(Console()) as report:
         report("reading", 0, 3)
         report.detail("training", "loss 0.5")
         report("training", 7, 20)
     assert capsys.readouterr() == ("", "reading: 0 of 3\ntraining, loss 0.5: 7 of 20\n")
-    with stages(Voice(quiet=True)) as report:
+    with stages(Console(quiet=True)) as report:
         report("reading", 0, 3)
     assert capsys.readouterr() == ("", "")
 
 
 def test_each_stage_has_a_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with stages(Voice()) as report:
+    with stages(Console()) as report:
         report.detail("training", "too early to say")
         report("reading", 0, 0)
         report("reading", 3, 3)

@@ -13,11 +13,11 @@ import pytest
 import torch
 
 from partwhole.datasets import Cut, cut_plane
-from partwhole.matching import Ensemble, MatchedScan, Matcher, TrainingConfig, match
+from partwhole.matching import Ensemble, Matcher, MatchResult, TrainingConfig, match
 from partwhole.matching.cache.features import weights_of
 from partwhole.matching.cache.results import code_version, content_of, version_of, without_times
 from partwhole.matching.matcher import new_network
-from partwhole.matching.result import AsMatched
+from partwhole.matching.result import CoarseMatch
 from partwhole.mesh import Mesh
 from partwhole.store.cache import Cache
 
@@ -29,7 +29,7 @@ def cut(small: ModuleType) -> Cut:
 
 def random_matcher(config: TrainingConfig, seed: int) -> Matcher:
     torch.manual_seed(seed)
-    return Matcher(new_network(config), config.with_changes(headings=4, whole_headings=2), {"name": "small"})
+    return Matcher(new_network(config), config.with_changes(yaw_steps=4, whole_yaw_steps=2), {"name": "small"})
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def same(one: object, other: object) -> bool:
     """Whether two results hold the same numbers, words and surfaces, to the last bit."""
     if isinstance(one, Mesh) and isinstance(other, Mesh):
         return one.content_hash == other.content_hash
-    if isinstance(one, MatchedScan | AsMatched):
+    if isinstance(one, MatchResult | CoarseMatch):
         return all(same(getattr(one, field.name), getattr(other, field.name)) for field in fields(one))
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return one.dtype == other.dtype and np.array_equal(one, other)
@@ -70,7 +70,7 @@ def test_another_question_is_another_answer(
     other = random_matcher(config, 3)
     moved = Mesh(cut.part.vertices + 1e-12, cut.part.faces)
     for part, model, choices in (
-        (cut.part, matcher, {"headings": 3}),
+        (cut.part, matcher, {"yaw_steps": 3}),
         (cut.part, matcher, {"read_out": "features"}),
         (cut.part, matcher, {"units": 1.0}),
         (cut.part, other, {}),
@@ -100,7 +100,7 @@ def test_features_of_a_known_whole_are_not_computed_again(
     another = small.lopsided(500, seed=1)
     for whole, turns in ((cut.whole, 2), (another, 2), (cut.whole, 3)):
         seen.clear()
-        match(other, whole, model=matcher, cache=cache, headings=turns, up="y")
+        match(other, whole, model=matcher, cache=cache, yaw_steps=turns, up="y")
         assert whole.n_vertices in seen
 
 

@@ -10,7 +10,7 @@ import torch
 
 from partwhole.datasets import Pair
 from partwhole.matching import Matcher, TrainingConfig
-from partwhole.matching.confidence.calibrate import calibration_of, judged, signs_and_errors
+from partwhole.matching.confidence.calibrate import calibration_of, cues_and_errors, judged
 from partwhole.matching.matcher import new_network
 from partwhole.matching.pipeline import match
 
@@ -37,11 +37,11 @@ def test_all_pairs_together(small: ModuleType, matcher: Matcher) -> None:
     found = calibration_of(matcher, pairs, most=2, progress=lambda what, done, total: steps.append(done))
     assert steps == [0, 1, 2]
     assert 0 <= found.carried <= found.possible <= 1
-    both = [signs_and_errors(pairs[k], matcher) for k in (0, 3)]
+    both = [cues_and_errors(pairs[k], matcher) for k in (0, 3)]
     assert found.error.mean() == pytest.approx(np.mean(np.concatenate([off for _, off in both])), rel=0.05)
 
 
 def test_the_truth_must_be_known(small: ModuleType, matcher: Matcher) -> None:
     pair = small.pairs()[0]
     with pytest.raises(ValueError, match="has no ground truth, so its errors can't be measured"):
-        signs_and_errors(Pair(pair.part, pair.whole, name="unknown"), matcher)
+        cues_and_errors(Pair(pair.part, pair.whole, name="unknown"), matcher)

@@ -11,8 +11,8 @@ import pytest
 from partwhole.matching.confidence.rule import (
     NAMES,
     RIGHT,
+    Cues,
     Rule,
-    Signs,
     confidence_of,
     expected_error,
     fitted_rule,
@@ -22,9 +22,9 @@ from partwhole.matching.confidence.rule import (
 )
 
 
-def random_signs(count: int, seed: int = 0) -> Signs:
+def random_signs(count: int, seed: int = 0) -> Cues:
     rng = np.random.default_rng(seed)
-    return Signs(**{name: rng.uniform(0, 0.3, count) for name in NAMES})
+    return Cues(**{name: rng.uniform(0, 0.3, count) for name in NAMES})
 
 
 def test_more_signs_less_confidence() -> None:
@@ -33,8 +33,8 @@ def test_more_signs_less_confidence() -> None:
     before = confidence_of(low)
     for name in NAMES:
         assert (confidence_of(replace(low, **{name: getattr(low, name) + 0.2})) <= before).all()
-    nothing = confidence_of(Signs(**dict.fromkeys(NAMES, np.zeros(1))))
-    everything = confidence_of(Signs(**dict.fromkeys(NAMES, np.full(1, 2.0))))
+    nothing = confidence_of(Cues(**dict.fromkeys(NAMES, np.zeros(1))))
+    everything = confidence_of(Cues(**dict.fromkeys(NAMES, np.full(1, 2.0))))
     assert nothing[0] > 0.8
     assert everything[0] < 0.2
 

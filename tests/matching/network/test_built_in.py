@@ -25,7 +25,7 @@ def a_box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: TrainingConfi
 
 def test_names_and_cards(a_box: Path) -> None:
     assert box.model_names() == ("default", "horse", "zebra")
-    assert box.model_in_box("horse") == a_box / "horse.safetensors"
+    assert box.built_in_path("horse") == a_box / "horse.safetensors"
     assert box.card_of("horse").startswith("# Horse")
     assert box.card_of("zebra") == ""
 

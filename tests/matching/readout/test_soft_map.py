@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from partwhole.matching import Stock, Surface, hard_map, soft_map, spectral_map
+from partwhole.matching import PreparedPairs, Surface, hard_map, soft_map, spectral_map
 from partwhole.matching.readout import soft_map as soft_maps
 from partwhole.matching.readout.soft_map import functional_map_of, nearest_rows
 from partwhole.spectral import Eigenpairs, functional_map, vertex_map_from_functional_map
@@ -81,7 +81,7 @@ def test_nearest_rows_by_brute_force(features, references, monkeypatch, entries)
 
 
 @pytest.mark.parametrize("k", [3, 20])
-def test_the_functional_map_is_that_of_the_spectral_folder(stock: Stock, k) -> None:
+def test_the_functional_map_is_that_of_the_spectral_folder(stock: PreparedPairs, k) -> None:
     part, whole = stock.parts[0], stock.wholes[0]
     bases = basis_of(part, k), basis_of(whole, k)
     vertex_map = torch.randint(len(whole), (len(part),), generator=torch.Generator().manual_seed(1))
@@ -94,7 +94,7 @@ def test_the_functional_map_is_that_of_the_spectral_folder(stock: Stock, k) -> N
 
 
 @pytest.mark.parametrize("number", range(5))
-def test_the_spectral_read_out_is_that_of_the_spectral_folder(stock: Stock, pairs, number) -> None:
+def test_the_spectral_read_out_is_that_of_the_spectral_folder(stock: PreparedPairs, pairs, number) -> None:
     p, w = stock.pairs[number]
     part, whole, k = stock.parts[p], stock.wholes[w], 15
     rng = np.random.default_rng(number)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from partwhole.datasets import Pair, make_body, random_cuts
-from partwhole.matching import Matcher, TrainingConfig, evaluate, prepared, spectral_map
+from partwhole.matching import Matcher, TrainingConfig, evaluate, prepare_pairs, spectral_map
 from partwhole.matching.matcher import new_network
 from partwhole.matching.readout.zoomout import less_distorted, zoomed_out
 from partwhole.matching.search.score import distance_distortion
@@ -30,7 +30,7 @@ def pair(cut) -> Pair:
 
 @pytest.fixture(scope="module")
 def surfaces(pair):
-    stock = prepared([pair], CONFIG)
+    stock = prepare_pairs([pair], CONFIG)
     return stock.parts[0], stock.wholes[0]
 
 

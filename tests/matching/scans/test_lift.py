@@ -7,13 +7,15 @@ from scipy.spatial import cKDTree
 
 from partwhole.datasets import cut_plane, sphere
 from partwhole.matching.scans.lift import Lift
-from partwhole.matching.scans.surfaces import readied
+from partwhole.matching.scans.surfaces import prepare_surface
 from partwhole.mesh import Mesh
 
 
 def test_without_decimation_the_map_stays() -> None:
     ball = sphere(300)
-    lift = Lift.between(readied(ball, "part", most_vertices=300), readied(ball, "whole", most_vertices=300))
+    lift = Lift.between(
+        prepare_surface(ball, "part", most_vertices=300), prepare_surface(ball, "whole", most_vertices=300)
+    )
     found = np.random.default_rng(0).permutation(300)
     assert np.array_equal(lift.vertex_map(found), found)
     assert np.array_equal(lift.values(found / 300), found / 300)
@@ -22,8 +24,8 @@ def test_without_decimation_the_map_stays() -> None:
 def test_vertices_left_out_get_the_place_of_the_nearest() -> None:
     ball = sphere(300)
     vertices = np.concatenate([[[0, 0, 1.1]], ball.vertices])
-    part = readied(Mesh(vertices, ball.faces + 1), "part", most_vertices=300)
-    lift = Lift.between(part, readied(ball, "whole", most_vertices=300))
+    part = prepare_surface(Mesh(vertices, ball.faces + 1), "part", most_vertices=300)
+    lift = Lift.between(part, prepare_surface(ball, "whole", most_vertices=300))
     found = lift.vertex_map(np.arange(300))
     assert np.array_equal(found[1:], np.arange(300))
     assert found[0] == np.linalg.norm(ball.vertices - [0, 0, 1.1], axis=1).argmin()
@@ -32,7 +34,10 @@ def test_vertices_left_out_get_the_place_of_the_nearest() -> None:
 def test_decimated_identity_comes_back() -> None:
     whole = sphere(4000)
     cut = cut_plane(whole, (0, 0, -0.3), (0, 0, 1))
-    part, coarse = readied(cut.part, "part", most_vertices=800), readied(whole, "whole", most_vertices=1000)
+    part, coarse = (
+        prepare_surface(cut.part, "part", most_vertices=800),
+        prepare_surface(whole, "whole", most_vertices=1000),
+    )
     assert part.decimated
     assert coarse.decimated
     found = cKDTree(coarse.mesh.vertices).query(part.mesh.vertices)[1]
@@ -47,7 +52,7 @@ def test_decimated_identity_comes_back() -> None:
 def test_two_sides_of_something_thin_are_kept_apart() -> None:
     ball = sphere(4000)
     disc = Mesh(ball.vertices * [1, 1, 0.002], ball.faces)
-    part, whole = readied(disc, "part", most_vertices=800), readied(disc, "whole", most_vertices=1000)
+    part, whole = prepare_surface(disc, "part", most_vertices=800), prepare_surface(disc, "whole", most_vertices=1000)
     above = whole.mesh.vertices[:, 2] > 0
     found = np.empty(part.mesh.n_vertices, np.int64)
     for side in (True, False):
@@ -62,7 +67,7 @@ def test_two_sides_of_something_thin_are_kept_apart() -> None:
 
 def test_what_is_torn_is_not_averaged() -> None:
     ball = sphere(2000)
-    part, whole = readied(ball, "part", most_vertices=800), readied(ball, "whole", most_vertices=800)
+    part, whole = prepare_surface(ball, "part", most_vertices=800), prepare_surface(ball, "whole", most_vertices=800)
     # the upper half goes to the south pole, the lower one to the north pole
     upper = part.mesh.vertices[:, 2] > 0
     poles = [whole.mesh.vertices[:, 2].argmin(), whole.mesh.vertices[:, 2].argmax()]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from partwhole.datasets import cut_plane, sphere
-from partwhole.matching.scans.surfaces import readied
+from partwhole.matching.scans.surfaces import prepare_surface
 from partwhole.mesh import Mesh
 
 
@@ -23,17 +23,17 @@ def moved(mesh: Mesh, by: float, size: float = 1.0) -> Mesh:
 
 def test_what_is_fit_stays_as_it_is() -> None:
     ball = sphere(300)
-    found = readied(ball, "whole", most_vertices=300)
+    found = prepare_surface(ball, "whole", most_vertices=300)
     assert found.mesh is ball
     assert found.covered.all()
     assert not found.decimated
     assert found.notes == found.warnings == ()
-    assert repr(found) == "Readied('sphere': 300 of 300 vertices)"
+    assert repr(found) == "PreparedSurface('sphere': 300 of 300 vertices)"
 
 
 def test_specks_and_loose_vertices_are_left_out() -> None:
     mesh = together(sphere(300), moved(sphere(300), 5), moved(sphere(50), 9, 0.01), loose=2)
-    found = readied(mesh, "part", most_vertices=2000)
+    found = prepare_surface(mesh, "part", most_vertices=2000)
     assert found.mesh.n_components == 2
     assert (~found.covered).sum() == 52
     assert np.array_equal(found.mesh.vertices, mesh.vertices[found.to_given])
@@ -45,7 +45,7 @@ def test_specks_and_loose_vertices_are_left_out() -> None:
 
 
 def test_a_whole_is_one_piece() -> None:
-    found = readied(together(sphere(300), moved(sphere(200), 5)), "whole", most_vertices=2000)
+    found = prepare_surface(together(sphere(300), moved(sphere(200), 5)), "whole", most_vertices=2000)
     assert found.mesh.n_components == 1
     assert found.mesh.n_vertices == 300
     assert found.warnings == (
@@ -54,20 +54,20 @@ def test_a_whole_is_one_piece() -> None:
 
 
 def test_many_small_pieces_leave_the_largest() -> None:
-    found = readied(together(*(moved(sphere(12), 5 * k) for k in range(10))), "part", most_vertices=500)
+    found = prepare_surface(together(*(moved(sphere(12), 5 * k) for k in range(10))), "part", most_vertices=500)
     assert found.mesh.n_components == 1
 
 
 def test_large_surfaces_are_decimated() -> None:
     fine = sphere(3000)
-    found = readied(fine, "whole", most_vertices=1000)
+    found = prepare_surface(fine, "whole", most_vertices=1000)
     assert found.decimated
     assert found.mesh.n_vertices == 1000
     assert np.array_equal(found.mesh.vertices, fine.vertices[found.to_given])
     assert found.notes == ("the whole is matched with 1000 of its 3000 vertices",)
-    assert not readied(fine, "whole", most_vertices=2500).decimated, "a few vertices less are not worth it"
+    assert not prepare_surface(fine, "whole", most_vertices=2500).decimated, "a few vertices less are not worth it"
     # however small its area, a part keeps its shape
-    assert readied(fine, "part", most_vertices=10).mesh.n_vertices == 400
+    assert prepare_surface(fine, "part", most_vertices=10).mesh.n_vertices == 400
 
 
 def test_what_can_not_be_decimated_is_refused() -> None:
@@ -79,13 +79,13 @@ def test_what_can_not_be_decimated_is_refused() -> None:
     with pytest.raises(
         ValueError, match=r"^fans: its 14001 vertices can't be made fewer than 14001, which are too many"
     ):
-        readied(fans, "part", most_vertices=1000)
+        prepare_surface(fans, "part", most_vertices=1000)
 
 
 def test_faces_come_to_look_outwards() -> None:
     ball = sphere(300)
     inwards = Mesh(ball.vertices, ball.faces[:, ::-1])
-    found = readied(inwards, "whole", most_vertices=300)
+    found = prepare_surface(inwards, "whole", most_vertices=300)
     assert (np.einsum("ij,ij->i", found.mesh.face_normals, found.mesh.vertices[found.mesh.faces[:, 0]]) > 0).all()
     assert found.notes == (f"{ball.n_faces} faces of the whole were turned over, so that all face outwards",)
     assert len(found.warnings) == 1
@@ -93,22 +93,23 @@ def test_faces_come_to_look_outwards() -> None:
     # most of a ball, inside out; neighbours agree, and still it can be seen
     most = cut_plane(ball, (0, 0, -0.8), (0, 0, 1)).part
     turned = Mesh(most.vertices, most.faces[:, ::-1])
-    assert len(readied(turned, "part", most_vertices=300).notes) == 1
+    assert len(prepare_surface(turned, "part", most_vertices=300).notes) == 1
     mixed = ball.faces.copy()
     mixed[::7] = mixed[::7, ::-1]
-    assert readied(Mesh(ball.vertices, mixed), "part", most_vertices=300).warnings == ()
+    assert prepare_surface(Mesh(ball.vertices, mixed), "part", most_vertices=300).warnings == ()
     assert (
-        readied(Mesh(ball.vertices, mixed), "part", most_vertices=300).mesh.face_normals * ball.face_normals > -1e-9
+        prepare_surface(Mesh(ball.vertices, mixed), "part", most_vertices=300).mesh.face_normals * ball.face_normals
+        > -1e-9
     ).all()
 
 
 def test_a_patch_has_no_inside() -> None:
     patch = cut_plane(sphere(1000), (0, 0, 0.7), (0, 0, 1)).part
     bowl = Mesh(patch.vertices, patch.faces[:, ::-1])
-    assert readied(bowl, "part", most_vertices=1000).notes == ()
+    assert prepare_surface(bowl, "part", most_vertices=1000).notes == ()
 
 
 def test_no_area() -> None:
     line = Mesh([[0, 0, 0], [1, 0, 0], [2, 0, 0]], [[0, 1, 2]], name="line")
     with pytest.raises(ValueError, match="line: all its faces have area 0; a surface is needed"):
-        readied(line, "part", most_vertices=100)
+        prepare_surface(line, "part", most_vertices=100)

@@ -1,4 +1,4 @@
-"""Choosing among headings, against bodies whose heading is known."""
+"""Choosing among yaw_steps, against bodies whose heading is known."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import pytest
 import torch
 
 from partwhole.datasets import Pair, make_body, random_cuts, sphere
-from partwhole.matching import TrainingConfig, prepared, surface_of
+from partwhole.matching import TrainingConfig, prepare_pairs, surface_of
 from partwhole.matching.matcher import Matcher, new_network
 from partwhole.matching.search.score import (
     best_heading,
     curvature_agreement,
     distance_distortion,
-    laid_onto,
     orientations,
+    rigidly_aligned,
     score,
     similarity,
     turned,
     turned_by,
 )
 
-CONFIG = TrainingConfig(width=8, blocks=1, features=8, map_eigenpairs=40, diffusion_eigenpairs=20, headings=4)
+CONFIG = TrainingConfig(width=8, blocks=1, features=8, map_eigenpairs=40, diffusion_eigenpairs=20, yaw_steps=4)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def cut():
 
 @pytest.fixture(scope="module")
 def stock(cut):
-    return prepared([Pair.of_cut(cut, centre="whole")], CONFIG)
+    return prepare_pairs([Pair.of_cut(cut, centre="whole")], CONFIG)
 
 
 @pytest.fixture(scope="module")
@@ -82,17 +82,17 @@ def test_a_matcher_that_tries_headings_does_not_mind_how_the_part_stands(stock):
     matcher = Matcher(new_network(CONFIG), CONFIG)
     part, whole = stock.parts[0], stock.wholes[0]
     expected = matcher.vertex_map(part, whole, read_out="features")
-    # a quarter turn is one of four headings: the same maps are compared, in another order
+    # a quarter turn is one of four yaw_steps: the same maps are compared, in another order
     found = matcher.vertex_map(turned(part, math.pi / 2, "y"), whole, read_out="features")
     assert (found == expected).float().mean() > 0.99
-    single = Matcher(new_network(CONFIG), CONFIG.with_changes(headings=1))
+    single = Matcher(new_network(CONFIG), CONFIG.with_changes(yaw_steps=1))
     assert len(single.part_features(part)) == 1
     assert len(matcher.part_features(part)) == 4
 
 
 def test_nor_how_the_whole_stands_if_that_is_turned_too(stock):
     torch.manual_seed(0)
-    config = CONFIG.with_changes(headings=1, whole_headings=4)
+    config = CONFIG.with_changes(yaw_steps=1, whole_yaw_steps=4)
     matcher = Matcher(new_network(config), config)
     assert matcher.needs_distances
     part, whole = stock.parts[0], stock.wholes[0]
@@ -151,12 +151,12 @@ def test_the_motion_onto_the_whole_is_found_and_is_no_reflection(stock, truth) -
     part, whole = stock.parts[0], stock.wholes[0]
     R = orientations(1, "x", upright=False)[7] @ orientations(5, "y")[1]
     away = turned_by(replace(part, points=part.points + torch.tensor([1.0, -2.0, 0.5])), R)
-    found = laid_onto(away, whole, truth)
+    found = rigidly_aligned(away, whole, truth)
     torch.testing.assert_close(found.points, whole.points[truth], atol=1e-4, rtol=0)
     torch.testing.assert_close(found.normals, part.normals, atol=1e-5, rtol=0)
     # what is mirrored stays so: the normals of the part, seen from outside, would else point inwards
     mirrored = replace(part, points=part.points * torch.tensor([-1.0, 1.0, 1.0]))
-    laid = laid_onto(mirrored, whole, truth)
+    laid = rigidly_aligned(mirrored, whole, truth)
     torch.testing.assert_close(
         torch.cdist(laid.points, laid.points), torch.cdist(part.points, part.points), atol=1e-3, rtol=0
     )
@@ -172,7 +172,7 @@ def test_a_part_that_lies_any_way_up_is_turned_onto_the_whole(stock, truth) -> N
         def features(self, surface):
             return torch.cat([surface.points, torch.full((len(surface), 1), 0.3)], dim=1)
 
-    config = CONFIG.with_changes(headings=1, upright=False, alignments=4)
+    config = CONFIG.with_changes(yaw_steps=1, upright=False, alignments=4)
     part, whole = stock.parts[0], stock.wholes[0]
     R = torch.linalg.qr(torch.randn(3, 3, generator=torch.Generator().manual_seed(2)))[0]
     R = R * torch.linalg.det(R).sign()

@@ -15,8 +15,8 @@ from partwhole.matching.confidence.fit import fit_of, warnings_about
 from partwhole.matching.matcher import new_network
 from partwhole.matching.result import DOUBTFUL, Fit
 from partwhole.matching.search import search as module
-from partwhole.matching.search.pair import Shown, shown
-from partwhole.matching.search.search import axes_up, best_position
+from partwhole.matching.search.pair import SurfacePair, surface_pair
+from partwhole.matching.search.search import candidate_axes, search
 from partwhole.mesh import Mesh
 
 
@@ -32,23 +32,23 @@ def cut(small: ModuleType) -> Cut:
 
 
 @pytest.fixture(scope="module")
-def given(cut: Cut, matcher: Matcher) -> Shown:
-    return shown(cut.part, cut.whole, 1.0, matcher)
+def given(cut: Cut, matcher: Matcher) -> SurfacePair:
+    return surface_pair(cut.part, cut.whole, 1.0, matcher)
 
 
 def test_axes() -> None:
-    assert axes_up("auto", "y")[0] == ("y", "-y", "z", "-z", "x", "-x")
-    assert axes_up("auto", "z")[1] == ("y", "z", "x")
+    assert candidate_axes("auto", "y")[0] == ("y", "-y", "z", "-z", "x", "-x")
+    assert candidate_axes("auto", "z")[1] == ("y", "z", "x")
     for wrong in ("w", "y:w", "y:", ":y", "up"):
         with pytest.raises(ValueError, match=f"up='{wrong}' must be an axis"):
-            axes_up(wrong, "y")
+            candidate_axes(wrong, "y")
 
 
-def test_shown_is_in_the_units_of_the_whole(cut: Cut, matcher: Matcher, given: Shown) -> None:
+def test_shown_is_in_the_units_of_the_whole(cut: Cut, matcher: Matcher, given: SurfacePair) -> None:
     part, whole = given.meshes
     assert whole.area == pytest.approx(1)
     assert part.area == pytest.approx(cut.area_share)
-    other = shown(Mesh(1000 * cut.part.vertices, cut.part.faces), cut.whole, 0.001, matcher)
+    other = surface_pair(Mesh(1000 * cut.part.vertices, cut.part.faces), cut.whole, 0.001, matcher)
     assert torch.allclose(other.part.points, given.part.points, atol=1e-6)
     assert given.guaranteed.diagonal().all()
     assert 0 < float(given.guaranteed.float().mean()) <= 1
@@ -59,19 +59,19 @@ def test_the_same_loop_criterion_gives_way_where_it_is_not_proved(cut: Cut, conf
     matcher = Matcher(
         new_network(config.with_changes(criterion="same_loop")), config.with_changes(criterion="same_loop")
     )
-    assert shown(cut.part, cut.whole, 1.0, matcher).criterion == "same_loop"
+    assert surface_pair(cut.part, cut.whole, 1.0, matcher).criterion == "same_loop"
     two = Mesh(
         np.concatenate([cut.part.vertices, cut.part.vertices + 9]),
         np.concatenate([cut.part.faces, cut.part.faces + cut.part.n_vertices]),
     )
-    found = shown(two, cut.whole, 0.5, matcher)
+    found = surface_pair(two, cut.whole, 0.5, matcher)
     assert found.criterion == "wormhole"
     assert found.notes == ("the wormhole criterion is used: the part is no connected piece of a sphere",)
-    found = shown(cut.part, cut.part, 1.0, matcher)
+    found = surface_pair(cut.part, cut.part, 1.0, matcher)
     assert found.notes == ("the wormhole criterion is used: the whole is no sphere",)
 
 
-def test_low_pass_is_for_the_loss_alone(given: Shown, matcher: Matcher, config: TrainingConfig) -> None:
+def test_low_pass_is_for_the_loss_alone(given: SurfacePair, matcher: Matcher, config: TrainingConfig) -> None:
     assert given.for_loss(matcher) is given.whole
     smooth = Matcher(new_network(config), config.with_changes(low_pass=10))
     distances = given.for_loss(smooth).distances
@@ -80,42 +80,42 @@ def test_low_pass_is_for_the_loss_alone(given: Shown, matcher: Matcher, config: 
     assert not torch.equal(distances, given.whole.distances)
 
 
-def test_a_part_that_lies_comes_to_stand(cut: Cut, matcher: Matcher, given: Shown) -> None:
-    upright = best_position(matcher, given, headings=4)
-    lying = shown(Mesh(cut.part.vertices[:, [2, 0, 1]], cut.part.faces), cut.whole, 1.0, matcher)
-    found = best_position(matcher, lying, up="z:y", headings=4)
+def test_a_part_that_lies_comes_to_stand(cut: Cut, matcher: Matcher, given: SurfacePair) -> None:
+    upright = search(matcher, given, yaw_steps=4)
+    lying = surface_pair(Mesh(cut.part.vertices[:, [2, 0, 1]], cut.part.faces), cut.whole, 1.0, matcher)
+    found = search(matcher, lying, up="z:y", yaw_steps=4)
     assert found.up == ("z", "y")
     # it stands again, at some heading
-    assert torch.allclose(found.shown.part.points[:, 1], given.part.points[:, 1], atol=1e-6)
+    assert torch.allclose(found.pair.part.points[:, 1], given.part.points[:, 1], atol=1e-6)
     # the two best are aligned
     assert len(found.trials) == len(upright.trials) == 4 + 2
-    tried = best_position(matcher, lying, up="auto", headings=2)
+    tried = search(matcher, lying, up="auto", yaw_steps=2)
     assert tried.up[0] in module.UPS
     assert tried.chosen in tried.trials
 
 
 def test_other_ways_up_are_tried_where_the_map_does_not_fit(
-    given: Shown, matcher: Matcher, monkeypatch: pytest.MonkeyPatch
+    given: SurfacePair, matcher: Matcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_fits_badly", lambda position, matcher: False)
-    assert best_position(matcher, given, headings=2).up == ("y", "y")
+    assert search(matcher, given, yaw_steps=2).up == ("y", "y")
     monkeypatch.setattr(module, "_fits_badly", lambda position, matcher: True)
     monkeypatch.setattr(module, "_BETTER", -1e9)
     tried = []
     real = module._at
     monkeypatch.setattr(module, "_at", lambda *words: tried.append(words[3]) or real(*words))
-    anyhow = best_position(matcher, given, headings=2)
+    anyhow = search(matcher, given, yaw_steps=2)
     assert len(set(tried)) == len(module.UPS) * len(module._WHOLE_UPS)
-    assert anyhow.up == best_position(matcher, given, up="auto", headings=2).up
+    assert anyhow.up == search(matcher, given, up="auto", yaw_steps=2).up
     # what was said is not doubted, and what fits no better is not taken
-    assert best_position(matcher, given, up="y", headings=2).up == ("y", "y")
+    assert search(matcher, given, up="y", yaw_steps=2).up == ("y", "y")
     monkeypatch.setattr(module, "_BETTER", 1e9)
-    assert best_position(matcher, given, headings=2).up == ("y", "y")
+    assert search(matcher, given, yaw_steps=2).up == ("y", "y")
 
 
-def test_a_bad_fit_is_seen(cut: Cut, given: Shown, matcher: Matcher) -> None:
-    position = best_position(matcher, given, headings=2)
-    judged_by_both = Matcher(matcher.network, matcher.config.with_changes(judged_by=(0.0, 10.0, 30.0)))
+def test_a_bad_fit_is_seen(cut: Cut, given: SurfacePair, matcher: Matcher) -> None:
+    position = search(matcher, given, yaw_steps=2)
+    judged_by_both = Matcher(matcher.network, matcher.config.with_changes(score_weights=(0.0, 10.0, 30.0)))
     true = torch.from_numpy(cut.vertex_map)
 
     def seen(nearest: torch.Tensor, score: float, by: Matcher = judged_by_both) -> bool:
@@ -129,48 +129,48 @@ def test_a_bad_fit_is_seen(cut: Cut, given: Shown, matcher: Matcher) -> None:
     assert seen(true.flip(0), -39.0)
 
 
-def test_the_best_size_is_taken(given: Shown, matcher: Matcher) -> None:
-    alone = best_position(matcher, given, headings=2)
-    several = best_position(matcher, given, factors=[0.5, 1.0, 2.0], headings=2)
+def test_the_best_size_is_taken(given: SurfacePair, matcher: Matcher) -> None:
+    alone = search(matcher, given, yaw_steps=2)
+    several = search(matcher, given, factors=[0.5, 1.0, 2.0], yaw_steps=2)
     assert several.chosen.score <= alone.chosen.score
-    assert several.shown.meshes[0].area == pytest.approx(given.meshes[0].area * several.factor**2)
+    assert several.pair.meshes[0].area == pytest.approx(given.meshes[0].area * several.factor**2)
 
 
 def test_other_sizes_are_tried_where_distances_disagree(
-    given: Shown, matcher: Matcher, monkeypatch: pytest.MonkeyPatch
+    given: SurfacePair, matcher: Matcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_stretch", lambda position: 1.1)
-    assert best_position(matcher, given, others=[0.3, 3.0], headings=2).factor == 1
+    assert search(matcher, given, others=[0.3, 3.0], yaw_steps=2).factor == 1
     monkeypatch.setattr(module, "_stretch", lambda position: 2.0)
-    found = best_position(matcher, given, others=[0.3, 3.0], headings=2)
-    assert found.chosen.score <= best_position(matcher, given, headings=2).chosen.score
+    found = search(matcher, given, others=[0.3, 3.0], yaw_steps=2)
+    assert found.chosen.score <= search(matcher, given, yaw_steps=2).chosen.score
     # a little better is not enough
     monkeypatch.setattr(module, "_BETTER", 1e9)
     monkeypatch.setattr(module, "_CLEARLY", 1e9)
-    assert best_position(matcher, given, others=[0.3, 3.0], headings=2).factor == 1
+    assert search(matcher, given, others=[0.3, 3.0], yaw_steps=2).factor == 1
     monkeypatch.setattr(module, "_CLEARLY", -1e9)
-    assert best_position(matcher, given, others=[0.3, 3.0], headings=2).factor != 1
+    assert search(matcher, given, others=[0.3, 3.0], yaw_steps=2).factor != 1
     monkeypatch.setattr(module, "_stretch", lambda position: float("nan"))
-    assert best_position(matcher, given, factors=[1.0, 1.5], headings=2).factor in (1.0, 1.5)
+    assert search(matcher, given, factors=[1.0, 1.5], yaw_steps=2).factor in (1.0, 1.5)
 
 
-def test_the_size_that_distances_ask_for(given: Shown, matcher: Matcher, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_size_that_distances_ask_for(given: SurfacePair, matcher: Matcher, monkeypatch: pytest.MonkeyPatch) -> None:
     """A map says by how much the part is too large, if only roughly; where that fits better nothing else is tried."""
     monkeypatch.setattr(module, "_stretch", lambda position: 0.8 / position.factor)
     monkeypatch.setattr(module, "_BETTER", -1e9)
-    assert best_position(matcher, given, others=[0.3], headings=2).factor == pytest.approx(0.8)
+    assert search(matcher, given, others=[0.3], yaw_steps=2).factor == pytest.approx(0.8)
     # but not where the size was given, nor where it does not fit better
-    assert best_position(matcher, given, headings=2).factor == 1
+    assert search(matcher, given, yaw_steps=2).factor == 1
     monkeypatch.setattr(module, "_BETTER", 1e9)
     monkeypatch.setattr(module, "_CLEARLY", 1e9)
-    assert best_position(matcher, given, others=[0.3], headings=2).factor == 1
+    assert search(matcher, given, others=[0.3], yaw_steps=2).factor == 1
     monkeypatch.setattr(module, "_stretch", lambda position: 0.9)
     monkeypatch.setattr(module, "_BETTER", -1e9)
-    assert best_position(matcher, given, others=[0.3], headings=2).factor == 1
+    assert search(matcher, given, others=[0.3], yaw_steps=2).factor == 1
 
 
-def test_a_fit_is_measured(cut: Cut, given: Shown, matcher: Matcher) -> None:
-    position = best_position(matcher, given, headings=4)
+def test_a_fit_is_measured(cut: Cut, given: SurfacePair, matcher: Matcher) -> None:
+    position = search(matcher, given, yaw_steps=4)
     true = torch.from_numpy(cut.vertex_map)
     fit = fit_of(true, position)
     assert fit.distortion < 0.02

@@ -10,20 +10,20 @@ import pytest
 import torch
 
 from partwhole.datasets import Pair, cut_plane
-from partwhole.matching import Matcher, Stock, TrainingConfig, prepared
+from partwhole.matching import Matcher, PreparedPairs, TrainingConfig, prepare_pairs
 from partwhole.matching.matcher import new_network
 from partwhole.matching.search import trials as module
-from partwhole.matching.search.orientation import UPS, rotation_upwards
+from partwhole.matching.search.orientation import UPS, rotation_to_vertical
 from partwhole.matching.search.trials import (
-    Trial,
+    Candidate,
     best,
     best_stretch,
+    candidates_at,
     difference,
     resized,
     rival,
     rotated,
     score_of,
-    trials_at,
 )
 from partwhole.mesh import Mesh
 
@@ -37,14 +37,14 @@ def matcher(config: TrainingConfig) -> Matcher:
 def test_every_axis_comes_to_stand_upright() -> None:
     for up in UPS:
         for vertical in "xyz":
-            R = rotation_upwards(up, vertical)
+            R = rotation_to_vertical(up, vertical)
             axis = np.zeros(3)
             axis["xyz".index(up[-1])] = -1 if up.startswith("-") else 1
             assert np.allclose(R @ axis, np.eye(3)["xyz".index(vertical)])
             assert np.allclose(R @ R.T, np.eye(3))
             assert np.isclose(np.linalg.det(R), 1)
     with pytest.raises(ValueError, match="up must be one of 'y', '-y', 'z', '-z', 'x', '-x', got 'w'"):
-        rotation_upwards("w", "y")
+        rotation_to_vertical("w", "y")
 
 
 def test_a_resized_surface_is_that_of_the_resized_mesh(small: ModuleType, config: TrainingConfig) -> None:
@@ -52,7 +52,7 @@ def test_a_resized_surface_is_that_of_the_resized_mesh(small: ModuleType, config
     config = config.with_changes(inputs="xyz+signatures")
     pair = Pair.of_cut(cut)
     twice = Pair(Mesh(2 * pair.part.vertices, pair.part.faces), pair.whole)
-    one, other = (prepared([given], config).parts[0] for given in (pair, twice))
+    one, other = (prepare_pairs([given], config).parts[0] for given in (pair, twice))
     made = resized(one, 2.0)
     for name in ("points", "normals", "mass", "values", "distances", "weights"):
         assert torch.allclose(getattr(made, name), getattr(other, name), rtol=1e-3, atol=1e-5), name
@@ -63,9 +63,9 @@ def test_a_resized_surface_is_that_of_the_resized_mesh(small: ModuleType, config
     assert resized(one, 1) is one
 
 
-def test_trials_go_around(stock: Stock, matcher: Matcher) -> None:
+def test_trials_go_around(stock: PreparedPairs, matcher: Matcher) -> None:
     part, whole = stock.parts[0], stock.wholes[0]
-    found = trials_at(matcher, part, whole, 4)
+    found = candidates_at(matcher, part, whole, 4)
     assert [round(math.degrees(trial.angle)) for trial in found] == [0, 90, 180, 270]
     chosen = best(found)
     assert chosen.score == min(trial.score for trial in found)
@@ -73,29 +73,29 @@ def test_trials_go_around(stock: Stock, matcher: Matcher) -> None:
         assert trial.score == score_of(trial.nearest, part, whole)
         assert difference(trial, trial) == 0
     # half a turn by hand is half a turn: upside down twice, about two other axes
-    R = rotation_upwards("-y", "y") @ np.diag([-1.0, -1.0, 1.0])
+    R = rotation_to_vertical("-y", "y") @ np.diag([-1.0, -1.0, 1.0])
     assert matcher.config.vertical == "y"
     assert np.allclose(R, np.diag([-1, 1, -1]))
-    assert torch.equal(trials_at(matcher, rotated(part, R), whole, 1)[0].nearest, found[2].nearest)
+    assert torch.equal(candidates_at(matcher, rotated(part, R), whole, 1)[0].nearest, found[2].nearest)
 
 
-def test_the_whole_is_turned_too_where_the_network_asks_for_it(stock: Stock, matcher: Matcher) -> None:
+def test_the_whole_is_turned_too_where_the_network_asks_for_it(stock: PreparedPairs, matcher: Matcher) -> None:
     part, whole = stock.parts[0], stock.wholes[0]
-    asking = Matcher(matcher.network, matcher.config.with_changes(whole_headings=2))
-    found = trials_at(asking, part, whole, 2)
+    asking = Matcher(matcher.network, matcher.config.with_changes(whole_yaw_steps=2))
+    found = candidates_at(asking, part, whole, 2)
     assert [(round(math.degrees(t.angle)), round(math.degrees(t.whole_angle))) for t in found] == [
         *((0, 0), (0, 180)),
         *((180, 0), (180, 180)),
     ]
     assert [round(math.degrees(t.turn)) % 360 for t in found] == [0, 180, 180, 0]
     R = np.diag([-1.0, 1.0, -1.0])
-    assert torch.equal(found[1].nearest, trials_at(asking, part, rotated(whole, R), 1)[0].nearest)
+    assert torch.equal(found[1].nearest, candidates_at(asking, part, rotated(whole, R), 1)[0].nearest)
 
 
-def test_the_best_maps_are_aligned(stock: Stock, matcher: Matcher) -> None:
+def test_the_best_maps_are_aligned(stock: PreparedPairs, matcher: Matcher) -> None:
     part, whole = stock.surfaces(*stock.pairs[0])
-    plain = trials_at(matcher, part, whole, 4)
-    found = trials_at(matcher, part, whole, 4, alignments=2)
+    plain = candidates_at(matcher, part, whole, 4)
+    found = candidates_at(matcher, part, whole, 4, alignments=2)
     assert [trial.score for trial in found[: len(plain)]] == [trial.score for trial in plain]
     again = [trial for trial in found if trial.laid is not None]
     assert len(found) == len(plain) + len(again)
@@ -110,34 +110,36 @@ def test_the_best_maps_are_aligned(stock: Stock, matcher: Matcher) -> None:
         assert (nearest == trial.nearest).float().mean() > 0.99
 
 
-def test_hopeless_headings_are_given_up_early(stock: Stock, matcher: Matcher, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hopeless_yaws_are_dropped_early(
+    stock: PreparedPairs, matcher: Matcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
     part, whole = stock.parts[0], stock.wholes[0]
-    everything = trials_at(matcher, part, whole, 8)
+    everything = candidates_at(matcher, part, whole, 8)
     monkeypatch.setattr(module, "_SAMPLE", len(part) // 3)
-    fewer = trials_at(matcher, part, whole, 8)
+    fewer = candidates_at(matcher, part, whole, 8)
     assert 1 <= len(fewer) <= 8
     known = {round(trial.angle, 6): trial for trial in everything}
     for trial in fewer:
         assert torch.equal(trial.nearest, known[round(trial.angle, 6)].nearest)
     monkeypatch.setattr(module, "_HOPELESS", 1e9)
-    assert best(trials_at(matcher, part, whole, 8)).score == best(everything).score
+    assert best(candidates_at(matcher, part, whole, 8)).score == best(everything).score
     monkeypatch.setattr(module, "_HOPELESS", 1e-9)
-    assert len(trials_at(matcher, part, whole, 8)) == 1
+    assert len(candidates_at(matcher, part, whole, 8)) == 1
 
 
-def test_scores_do_not_depend_on_the_size_of_both(stock: Stock) -> None:
+def test_scores_do_not_depend_on_the_size_of_both(stock: PreparedPairs) -> None:
     part, whole = stock.parts[0], stock.wholes[0]
     found = torch.arange(len(part)) % len(whole)
     both = score_of(found, resized(part, 3.0), resized(whole, 3.0))
     assert both == pytest.approx(score_of(found, part, whole), rel=1e-3)
 
 
-def test_rivals_are_other_maps(stock: Stock, matcher: Matcher) -> None:
+def test_rivals_are_other_maps(stock: PreparedPairs, matcher: Matcher) -> None:
     part, whole = stock.parts[0], stock.wholes[0]
     assert whole.distances is not None
 
-    def trial(nearest: torch.Tensor, score: float) -> Trial:
-        return Trial(part, whole, 0.0, nearest, score)
+    def trial(nearest: torch.Tensor, score: float) -> Candidate:
+        return Candidate(part, whole, 0.0, nearest, score)
 
     here = torch.arange(len(part)) % len(whole)
     far = whole.distances.argmax(dim=1)[here]
@@ -149,7 +151,7 @@ def test_rivals_are_other_maps(stock: Stock, matcher: Matcher) -> None:
     assert rival(chosen, [chosen, same]) is None
 
 
-def test_stretch_is_the_ratio_of_distances(stock: Stock) -> None:
+def test_stretch_is_the_ratio_of_distances(stock: PreparedPairs) -> None:
     part, whole = stock.parts[0], stock.wholes[0]
     found = torch.arange(len(part)) % len(whole)
     once = best_stretch(found, part, whole)

@@ -124,8 +124,10 @@ def test_other_bad_choices() -> None:
     with pytest.raises(ValueError, match="must be a range of two positive factors"):
         unchecked(bad(scaling=(1.0,)))
     for weights in ((0.0, 0.0, 0.0), (1.0, -1.0, 0.0)):
-        with pytest.raises(ValueError, match=r"judged_by=\(.*\) must be three weights, none negative and not all 0"):
-            TrainingConfig(judged_by=weights)
+        with pytest.raises(
+            ValueError, match=r"score_weights=\(.*\) must be three weights, none negative and not all 0"
+        ):
+            TrainingConfig(score_weights=weights)
     for name in ("low_pass", "cosine_epochs"):
         with pytest.raises(ValueError, match=f"{name}=0 must be at least 1, or None"):
             TrainingConfig(**{name: 0})
@@ -139,12 +141,12 @@ def test_presets_do_without_torch() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("headings", 1e9, "headings=1000000000.0 must be a whole number"),
-        ("headings", 10**9, "headings=1000000000 must be at most 1000"),
-        ("headings", float("nan"), "headings=nan must be a whole number"),
-        ("headings", None, "headings=None must be a whole number"),
-        ("headings", True, "headings=True must be a whole number"),
-        ("headings", [8], r"headings=\[8\] must be a whole number"),
+        ("yaw_steps", 1e9, "yaw_steps=1000000000.0 must be a whole number"),
+        ("yaw_steps", 10**9, "yaw_steps=1000000000 must be at most 1000"),
+        ("yaw_steps", float("nan"), "yaw_steps=nan must be a whole number"),
+        ("yaw_steps", None, "yaw_steps=None must be a whole number"),
+        ("yaw_steps", True, "yaw_steps=True must be a whole number"),
+        ("yaw_steps", [8], r"yaw_steps=\[8\] must be a whole number"),
         ("alignments", 0.5, "alignments=0.5 must be a whole number"),
         ("width", 10**7, "width=10000000 must be at most"),
         ("blocks", 10**9, "blocks=1000000000 must be at most"),
@@ -157,7 +159,7 @@ def test_presets_do_without_torch() -> None:
         ("rotation", 10**400, "rotation=1000.* must be a finite number"),
         ("scaling", (0.9, float("nan")), r"scaling=\(0.9, nan\) must be a list of finite numbers"),
         ("scaling", 3, "scaling=3 must be a list of finite numbers"),
-        ("judged_by", (1.0, None, 0.0), r"judged_by=\(1.0, None, 0.0\) must be a list of finite numbers"),
+        ("score_weights", (1.0, None, 0.0), r"score_weights=\(1.0, None, 0.0\) must be a list of finite numbers"),
     ],
 )
 def test_numbers_from_a_file_are_of_their_kind_and_not_absurd(name: str, value: object, said: str) -> None:

@@ -11,12 +11,12 @@ from partwhole.criterion import boundary_criterion, same_loop_criterion, wormhol
 from partwhole.matching import (
     CorrespondenceLoss,
     OrthogonalityLoss,
-    Stock,
+    PreparedPairs,
     Surface,
     TrainingConfig,
     WormholeLoss,
     distortion,
-    prepared,
+    prepare_pairs,
 )
 from partwhole.matching.training.losses import Loss, LossSum
 from partwhole.matching.training.prepared_pairs import low_passed
@@ -41,7 +41,7 @@ def in_double(surface: Surface) -> Surface:
 
 
 @pytest.fixture(scope="module")
-def pair(stock: Stock) -> tuple[Surface, Surface]:
+def pair(stock: PreparedPairs) -> tuple[Surface, Surface]:
     return in_double(stock.parts[0]), in_double(stock.wholes[0])
 
 
@@ -99,7 +99,7 @@ def test_the_true_map_of_an_isometry_costs_nothing(stock) -> None:
     ],
 )
 def test_the_wormhole_loss_by_its_definition(pairs, config, cache, references, P, name, criterion, mask) -> None:
-    made = prepared(pairs[:1], config.with_changes(criterion=name, mask=mask), cache=cache)
+    made = prepare_pairs(pairs[:1], config.with_changes(criterion=name, mask=mask), cache=cache)
     part, whole = in_double(made.parts[0]), in_double(made.wholes[0])
     # as it is, in single precision, which decides how much rounding a criterion allows for
     found = criterion(pairs[0].part, made.parts[0].distances.numpy())
@@ -112,7 +112,7 @@ def test_the_wormhole_loss_by_its_definition(pairs, config, cache, references, P
 
 
 def test_without_a_mask_it_is_that_of_direct_match_net(pairs, config, cache, references, P) -> None:
-    made = prepared(pairs[:1], config.with_changes(criterion="none"), cache=cache)
+    made = prepare_pairs(pairs[:1], config.with_changes(criterion="none"), cache=cache)
     part, whole = in_double(made.parts[0]), in_double(made.wholes[0])
     areas = torch.outer(part.mass, part.mass)
     expected = references.naive_distortion(P, part.distances, whole.distances, areas)
@@ -130,7 +130,7 @@ def test_low_passed_distances_are_a_low_passed_soft_map(pairs, config, cache, pa
     assert float(loss(P, part, changed)) == pytest.approx(expected, rel=1e-9)
     assert abs(float(loss(P, part, whole)) / expected - 1) > 1e-3
     # the choice of a training run
-    lpf = prepared(pairs[:1], config.with_changes(low_pass=k), cache=cache).wholes[0]
+    lpf = prepare_pairs(pairs[:1], config.with_changes(low_pass=k), cache=cache).wholes[0]
     torch.testing.assert_close(lpf.distances, changed.distances.float(), atol=1e-5, rtol=1e-4)
 
 

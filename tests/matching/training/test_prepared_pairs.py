@@ -11,7 +11,7 @@ import partwhole.matching.training.prepared_pairs as preparation
 from partwhole.datasets import Pair, Pairs, cut_balls, cut_plane, sphere, torus
 from partwhole.datasets.synthetic.generated import body_pairs
 from partwhole.geodesics import geodesic_distances
-from partwhole.matching import WormholeLoss, prepared
+from partwhole.matching import WormholeLoss, prepare_pairs
 from partwhole.mesh import Mesh
 from partwhole.store.cache import Cache
 
@@ -31,7 +31,7 @@ def pair() -> Pair:
 
 
 def test_each_surface_once(pairs, stock) -> None:
-    assert repr(stock) == "Stock(5 pairs of 4 parts and 2 wholes)"
+    assert repr(stock) == "PreparedPairs(5 pairs of 4 parts and 2 wholes)"
     assert len(stock) == 5
     assert stock.pairs == ((0, 0), (1, 0), (2, 1), (3, 1), (0, 1))
     for pair, (p, w) in zip(pairs, stock.pairs, strict=True):
@@ -51,14 +51,14 @@ def test_equal_content_is_prepared_once_whatever_the_object(pair, config, monkey
 
     monkeypatch.setattr(preparation, "distances_of", counted)
     again = Pair(copied(pair.part), copied(pair.whole))
-    made = prepared([pair, again, pair], config)
+    made = prepare_pairs([pair, again, pair], config)
     assert made.pairs == ((0, 0),) * 3
     assert len(made.parts) == len(made.wholes) == 1
     assert len(seen) == 2
 
 
 def test_what_the_loss_needs(pair, config) -> None:
-    made = prepared([pair], config)
+    made = prepare_pairs([pair], config)
     part, whole = made.parts[0], made.wholes[0]
     for surface, mesh in ((part, pair.part), (whole, pair.whole)):
         np.testing.assert_allclose(surface.distances, geodesic_distances(mesh, method="dijkstra"), rtol=1e-5, atol=1e-6)
@@ -69,7 +69,7 @@ def test_what_the_loss_needs(pair, config) -> None:
 
 
 def test_matching_alone_needs_no_distances(pair, config) -> None:
-    made = prepared([pair], config, for_loss=False)
+    made = prepare_pairs([pair], config, for_loss=False)
     assert made.parts[0].distances is made.parts[0].weights is made.wholes[0].distances is None
 
 
@@ -77,7 +77,7 @@ def test_a_part_in_two_pieces(config) -> None:
     """Nothing is known of distances between them, and nothing becomes infinite or no number."""
     ball = sphere(120)
     top, bottom = (cut_plane(ball, (0, 0, height), (0, 0, height)) for height in (0.4, -0.4))
-    made = prepared([Pair.of(joined(top.part, bottom.part), ball)], config)
+    made = prepare_pairs([Pair.of(joined(top.part, bottom.part), ball)], config)
     part, whole, n = made.parts[0], made.wholes[0], top.part.n_vertices
     assert (part.weights[:n, n:] == 0).all()
     assert (part.weights[:n, :n] > 0).any()
@@ -94,27 +94,27 @@ def test_a_whole_in_two_pieces_is_refused(pair, config) -> None:
     with pytest.raises(
         ValueError, match=r"two pieces has 2 components, .* a whole is one piece: use mesh\.largest_com"
     ):
-        prepared([Pair.of(pair.part, whole)], config)
+        prepare_pairs([Pair.of(pair.part, whole)], config)
     # to be matched it may be what it is
-    assert len(prepared([Pair.of(pair.part, whole)], config, for_loss=False)) == 1
+    assert len(prepare_pairs([Pair.of(pair.part, whole)], config, for_loss=False)) == 1
 
 
 def test_wholes_with_holes_are_noted(config) -> None:
     ball = sphere(120)
     torn = cut_balls(ball, [0], 0.5).part
     half = cut_plane(torn, (0, 0, 0), (1, 0, 0))
-    made = prepared([Pair.of_cut(half), Pair.of_cut(cut_plane(ball, (0, 0, 0), (1, 0, 0)))], config)
+    made = prepare_pairs([Pair.of_cut(half), Pair.of_cut(cut_plane(ball, (0, 0, 0), (1, 0, 0)))], config)
     assert len(made.notes) == 1
     assert "1 wholes have holes of their own (sphere)" in made.notes[0]
     many = [Pair.of_cut(cut_plane(cut_balls(ball, [k], 0.5).part, (0, 0, 0), (1, 0, 0))) for k in range(1, 8)]
-    [note] = prepared(many, config, for_loss=False).notes
+    [note] = prepare_pairs(many, config, for_loss=False).notes
     assert note.startswith("7 wholes have holes of their own (sphere, sphere, sphere, sphere, sphere, …)")
 
 
 def test_no_pairs(config) -> None:
     for nothing in ([], Pairs.given([], name="none"), iter(())):
         with pytest.raises(ValueError, match="there are no pairs; a data set yields at least one part and its whole"):
-            prepared(nothing, config)
+            prepare_pairs(nothing, config)
 
 
 def test_other_units_are_refused_before_anything_is_computed() -> None:
@@ -126,53 +126,55 @@ def test_other_units_are_refused_before_anything_is_computed() -> None:
 def test_a_surface_that_has_no_operators(config) -> None:
     flat = Mesh([[0, 0, 0], [1, 0, 0], [2, 0, 0]], [[0, 1, 2]], name="a line")
     with pytest.raises(ValueError, match="a line has area 0"):
-        prepared([Pair(flat, sphere(50))], config)
+        prepare_pairs([Pair(flat, sphere(50))], config)
 
 
 def test_pairs_are_read_one_by_one_and_progress_is_told(pairs, config, cache) -> None:
     told: list[tuple[str, int, int]] = []
-    prepared((pair for pair in pairs), config, cache=cache, progress=lambda *what: told.append(what))
+    prepare_pairs((pair for pair in pairs), config, cache=cache, progress=lambda *what: told.append(what))
     assert [what for what, done, total in told if done == total > 0] == ["reading", "eigenfunctions", "distances"]
     assert told[0] == ("reading", 0, 0)  # of a generator nobody knows the length
     assert [done for what, done, _ in told if what == "distances"] == list(range(7))
     told.clear()
-    prepared(pairs, config, cache=cache, for_loss=False, progress=lambda *what: told.append(what))
+    prepare_pairs(pairs, config, cache=cache, for_loss=False, progress=lambda *what: told.append(what))
     assert told[0] == ("reading", 0, 5)
     assert {what for what, *_ in told} == {"reading", "eigenfunctions"}
 
 
 def test_eigenpairs_are_kept_in_the_cache(pairs, config, tmp_path: Path) -> None:
-    prepared(pairs, config, for_loss=False, cache=Cache(tmp_path))
+    prepare_pairs(pairs, config, for_loss=False, cache=Cache(tmp_path))
     assert len(list(tmp_path.rglob("*.npz"))) == 6
-    assert prepared(pairs[:2], config, for_loss=False, cache=Cache(tmp_path)).pairs == ((0, 0), (1, 0))
+    assert prepare_pairs(pairs[:2], config, for_loss=False, cache=Cache(tmp_path)).pairs == ((0, 0), (1, 0))
     assert len(list(tmp_path.rglob("*.npz"))) == 6
 
 
 def test_a_cache_that_can_not_be_written_is_said_once(pairs, config, stock, tmp_path: Path, monkeypatch) -> None:
     (tmp_path / "file").touch()
     said: list[str] = []
-    made = prepared(pairs, config, for_loss=False, cache=Cache(tmp_path / "file/kept", tell=said.append), workers=2)
+    made = prepare_pairs(
+        pairs, config, for_loss=False, cache=Cache(tmp_path / "file/kept", tell=said.append), workers=2
+    )
     assert [text.startswith("nothing is kept for other runs") for text in said] == [True]
 
     def refused(*_: Any, **__: Any) -> None:
         raise FileNotFoundError("No usable temporary directory found")
 
     monkeypatch.setattr("tempfile.TemporaryDirectory", refused)
-    alone = prepared(pairs, config, for_loss=False)
+    alone = prepare_pairs(pairs, config, for_loss=False)
     for one, other, usual in zip(made.parts, alone.parts, stock.parts, strict=True):
         np.testing.assert_allclose(one.values, usual.values, atol=1e-4)
         np.testing.assert_allclose(other.values, usual.values, atol=1e-4)
 
 
 def test_a_cache_that_holds_everything_need_not_be_written(pairs, config, tmp_path: Path, monkeypatch) -> None:
-    prepared(pairs, config, for_loss=False, cache=Cache(tmp_path))
+    prepare_pairs(pairs, config, for_loss=False, cache=Cache(tmp_path))
     monkeypatch.setattr(Cache, "can_be_written", None)
     monkeypatch.setattr(Cache, "put", None)
-    prepared(pairs, config, for_loss=False, cache=Cache(tmp_path))
+    prepare_pairs(pairs, config, for_loss=False, cache=Cache(tmp_path))
 
 
 def test_several_processes_give_the_same(pairs, config, stock) -> None:
-    made = prepared(pairs, config, workers=2)
+    made = prepare_pairs(pairs, config, workers=2)
     for one, two in zip((*made.parts, *made.wholes), (*stock.parts, *stock.wholes), strict=True):
         torch.testing.assert_close(one.values, two.values, rtol=1e-4, atol=1e-4)
         torch.testing.assert_close(one.signatures, two.signatures, rtol=1e-3, atol=1e-3)
@@ -180,7 +182,7 @@ def test_several_processes_give_the_same(pairs, config, stock) -> None:
 
 def test_bodies_share_their_wholes(config) -> None:
     pairs = body_pairs(1, 2, 2, plans="hand", n_vertices=500, wholes="rest")
-    made = prepared(pairs, config, for_loss=False)
+    made = prepare_pairs(pairs, config, for_loss=False)
     assert (len(made.parts), len(made.wholes), len(made)) == (4, 1, 4)
 
 
@@ -189,5 +191,5 @@ def test_the_same_loop_criterion_needs_wholes_without_handles(config) -> None:
     pair = Pair.of_cut(cut_balls(ring, 0, 0.5))
     same_loop = config.with_changes(criterion="same_loop")
     with pytest.raises(ValueError, match=r"has handles or is one-sided \(2 × genus = 2\).*criterion='wormhole'"):
-        prepared([pair], same_loop)
-    assert len(prepared([pair], same_loop, for_loss=False)) == 1
+        prepare_pairs([pair], same_loop)
+    assert len(prepare_pairs([pair], same_loop, for_loss=False)) == 1

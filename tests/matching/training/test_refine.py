@@ -15,18 +15,18 @@ import torch
 from partwhole.datasets import Pairs, make_body, random_cuts
 from partwhole.datasets.pairs import Pair
 from partwhole.matching import (
-    Examination,
+    Benchmark,
     Matcher,
-    Stock,
+    PreparedPairs,
     TrainingConfig,
     WormholeLoss,
     evaluate,
-    prepared,
-    refinement,
+    prepare_pairs,
     train,
 )
 from partwhole.matching.matcher import new_network
 from partwhole.matching.search.score import best_heading, turned
+from partwhole.matching.training import refine as refinement
 from partwhole.matching.training.losses import loss_of
 from partwhole.matching.training.refine import Refined, refine
 from partwhole.matching.training.train import mean_loss
@@ -53,17 +53,17 @@ def hands() -> Pairs:
 
 
 @pytest.fixture(scope="module")
-def hand_stock(hands: Pairs) -> Stock:
-    return prepared(hands, CONFIG)
+def hand_stock(hands: Pairs) -> PreparedPairs:
+    return prepare_pairs(hands, CONFIG)
 
 
 @pytest.fixture(scope="module")
-def trained(hand_stock: Stock) -> Matcher:
+def trained(hand_stock: PreparedPairs) -> Matcher:
     return train(hand_stock, CONFIG).matcher
 
 
 @pytest.fixture(scope="module")
-def surfaces(hand_stock: Stock) -> tuple[Any, Any]:
+def surfaces(hand_stock: PreparedPairs) -> tuple[Any, Any]:
     return hand_stock.parts[0], hand_stock.wholes[0]
 
 
@@ -75,7 +75,7 @@ def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
     return all(torch.equal(one[name], other[name]) for name in one)
 
 
-def loss_on(matcher: Matcher, stock: Stock) -> float:
+def loss_on(matcher: Matcher, stock: PreparedPairs) -> float:
     first = replace(stock, pairs=stock.pairs[:1])
     return mean_loss(matcher.network, loss_of(matcher.config), first, matcher.config)
 
@@ -218,7 +218,7 @@ def test_read_outs(trained, surfaces) -> None:
 
 def test_the_chosen_heading_is_refined(trained, surfaces) -> None:
     part, whole = surfaces
-    trying = Matcher(trained.network, trained.config.with_changes(headings=4), trained.card)
+    trying = Matcher(trained.network, trained.config.with_changes(yaw_steps=4), trained.card)
     view = trying.best_view(part, whole)
     assert view.whole_heading == 0
     found = refine(trying, part, whole, steps=3)
@@ -229,7 +229,7 @@ def test_the_chosen_heading_is_refined(trained, surfaces) -> None:
     # shown as it stands when its heading is chosen, the part is refined in the same way by a matcher that tries none
     seen = turned(part, view.heading * math.pi / 2, "y") if view.heading else part
     assert refine(trained, seen, whole, steps=3).losses == found.losses
-    # a quarter turn is one of the headings
+    # a quarter turn is one of the yaw_steps
     back = trying.best_view(turned(part, -math.pi / 2, "y"), whole)
     assert (back.heading - view.heading) % 4 == 1
 
@@ -237,7 +237,7 @@ def test_the_chosen_heading_is_refined(trained, surfaces) -> None:
 def test_the_whole_is_refined_as_it_was_turned(trained, surfaces) -> None:
     part, whole = surfaces
     away = turned(whole, math.pi / 2, "y")
-    config = trained.config.with_changes(whole_headings=4)
+    config = trained.config.with_changes(whole_yaw_steps=4)
     trying = Matcher(trained.network, config)
     found = refine(trying, part, away, steps=2)
     view = trying.best_view(part, away)
@@ -278,7 +278,7 @@ def test_match_and_evaluate(trained, hands, cache) -> None:
     errors = evaluate(trained, hands, refine=3, method="dijkstra", cache=cache)
     assert errors.protocol.refined == 3
     assert "spectral read-out, refined by 3 steps" in errors.protocol.statement
-    examination = Examination(hands, CONFIG, method="dijkstra", for_loss=True, cache=cache)
+    examination = Benchmark(hands, CONFIG, method="dijkstra", for_loss=True, cache=cache)
     again = examination.of(trained, refine=3)
     for one, two in zip(errors.pairs, again.pairs, strict=True):
         np.testing.assert_array_equal(one.errors, two.errors)
@@ -289,8 +289,8 @@ def test_match_and_evaluate(trained, hands, cache) -> None:
 
 def test_examinations_that_can_be_shared() -> None:
     other = CONFIG.with_changes(criterion="boundary")
-    assert Examination.needs(CONFIG) == Examination.needs(other)
-    assert Examination.needs(CONFIG, for_loss=True) != Examination.needs(other, for_loss=True)
+    assert Benchmark.needs(CONFIG) == Benchmark.needs(other)
+    assert Benchmark.needs(CONFIG, for_loss=True) != Benchmark.needs(other, for_loss=True)
 
 
 @pytest.mark.parametrize(
@@ -319,7 +319,7 @@ def test_what_is_missing_is_said(trained, hands, surfaces, cache) -> None:
     ):
         with pytest.raises(ValueError, match=remedy):
             refine(trained, *given)
-    examination = Examination(hands, CONFIG, method="dijkstra", cache=cache)
+    examination = Benchmark(hands, CONFIG, method="dijkstra", cache=cache)
     for asked in ({"refine": 2}, {"read_out": "lateration"}):
         with pytest.raises(ValueError, match=r"make the examination with for_loss=True"):
             examination.of(trained, **asked)

@@ -20,7 +20,7 @@ import partwhole.matching.training.run_folder as run_folder
 import partwhole.matching.training.train as training
 from partwhole.datasets import Pairs
 from partwhole.evaluation import Evaluation, PairResult, Protocol
-from partwhole.matching import Examination, Matcher, OrthogonalityLoss, Stock, TrainingConfig, TrainingRun, train
+from partwhole.matching import Benchmark, Matcher, OrthogonalityLoss, PreparedPairs, TrainingConfig, TrainingRun, train
 from partwhole.matching.matcher import new_network
 from partwhole.matching.network.weights import read_tensors, write_tensors
 from partwhole.matching.training.logs import read_evaluations, read_losses
@@ -41,13 +41,13 @@ def rough(config: TrainingConfig) -> TrainingConfig:
 
 
 @pytest.fixture(scope="module")
-def examination(pairs: Pairs, config: TrainingConfig, cache: Cache) -> Examination:
-    return Examination(pairs[:2], config, cache=cache)
+def examination(pairs: Pairs, config: TrainingConfig, cache: Cache) -> Benchmark:
+    return Benchmark(pairs[:2], config, cache=cache)
 
 
 @pytest.fixture(scope="module")
 def uninterrupted(
-    stock: Stock, rough: TrainingConfig, examination: Examination, tmp_path_factory: pytest.TempPathFactory
+    stock: PreparedPairs, rough: TrainingConfig, examination: Benchmark, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, TrainingRun]:
     folder = tmp_path_factory.mktemp("whole") / "run"
     return folder, train(stock, rough, validation=stock, watch={"balls": examination}, folder=folder)
@@ -190,7 +190,7 @@ def test_stopped_while_something_else_is_done(
 
     with monkeypatch.context() as patch:
         if where == "evaluation":
-            patch.setattr(Examination, "of", stop)
+            patch.setattr(Benchmark, "of", stop)
         elif where == "state":
             patch.setattr(run_folder, "write_tensors", stop)
         else:
@@ -259,7 +259,7 @@ def test_a_process_that_is_killed_goes_on(stock, small, cache, tmp_path) -> None
 
 
 @pytest.fixture
-def begun(stock: Stock, config: TrainingConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def begun(stock: PreparedPairs, config: TrainingConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a run that was stopped."""
     with monkeypatch.context() as patch:
         patch.setattr(training, "pair_number", stopping_at(7))
@@ -295,7 +295,7 @@ def test_other_choices_are_refused(begun, stock, config, pairs, cache) -> None:
     np.testing.assert_array_equal([row["loss"] for row in read_losses(begun)][:7], _losses(stock, config)[:7])
 
 
-def _losses(stock: Stock, config: TrainingConfig) -> np.ndarray:
+def _losses(stock: PreparedPairs, config: TrainingConfig) -> np.ndarray:
     return train(stock, config).losses.sum(axis=1)
 
 

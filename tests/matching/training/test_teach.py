@@ -7,7 +7,7 @@ import torch
 
 from partwhole.matching import Matcher, train
 from partwhole.matching.matcher import new_network
-from partwhole.matching.training.teach import taught
+from partwhole.matching.training.teach import with_teacher_maps
 
 ALONE = {"distortion_weight": 0.0, "orthogonality_weight": 0.0, "correspondence_weight": 1.0}
 STILL = {"dropout": 0.0, "rotation": 0.0, "noise": 0.0, "scaling": (1.0, 1.0)}
@@ -16,12 +16,12 @@ STILL = {"dropout": 0.0, "rotation": 0.0, "noise": 0.0, "scaling": (1.0, 1.0)}
 @pytest.fixture
 def teacher(config) -> Matcher:
     torch.manual_seed(3)
-    return Matcher(new_network(config), config.with_changes(headings=2), {"name": "the teacher"})
+    return Matcher(new_network(config), config.with_changes(yaw_steps=2), {"name": "the teacher"})
 
 
 def test_the_maps_of_the_teacher_are_the_truth(stock, teacher) -> None:
     told: list[tuple[str, int, int]] = []
-    lessons = taught(stock, teacher, progress=lambda *words: told.append(words))
+    lessons = with_teacher_maps(stock, teacher, progress=lambda *words: told.append(words))
     assert set(lessons.truths) == set(stock.pairs)
     assert told[-1] == ("teaching", len(stock), len(stock))
     for p, w in stock.pairs:

@@ -13,14 +13,14 @@ import partwhole.matching.training.steps as steps
 import partwhole.matching.training.train as training
 from partwhole.datasets import Pair, Pairs, cut_plane
 from partwhole.matching import (
+    Benchmark,
     CorrespondenceLoss,
-    Examination,
     Matcher,
     OrthogonalityLoss,
-    Stock,
+    PreparedPairs,
     TrainingConfig,
     WormholeLoss,
-    prepared,
+    prepare_pairs,
     preset,
     soft_map,
     train,
@@ -79,7 +79,7 @@ def test_how_often_one_looks_changes_nothing(stock, config, pairs, cache, monkey
     plain = train(stock, config)
     monkeypatch.setattr(training, "_FLUSH_ITERATIONS", 1)
     told: list[int] = []
-    watch = {"balls": Examination(pairs[:2], config, cache=cache)}
+    watch = {"balls": Benchmark(pairs[:2], config, cache=cache)}
     looked = train(
         stock,
         config,
@@ -183,7 +183,7 @@ def test_the_rate_is_the_one_that_is_used(stock, config, monkeypatch) -> None:
 
 
 def test_weights_are_validated_on_pairs_that_are_not_trained_on(stock, pairs, config, cache, tmp_path) -> None:
-    held_out = prepared(pairs[2:4], config, cache=cache)
+    held_out = prepare_pairs(pairs[2:4], config, cache=cache)
     rough = config.with_changes(learning_rate=0.05, evaluate_every=2, iterations=20, temperature=0.05)
     run = train(stock, rough, validation=held_out, folder=tmp_path / "run")
     losses = [row["loss"] for row in run.evaluations]
@@ -217,10 +217,10 @@ def test_the_mean_loss_is_that_of_each_pair(stock, config) -> None:
 
 
 def test_watched_pairs_are_examined(stock, pairs, config, cache) -> None:
-    examination = Examination(pairs[:4], config, cache=cache)
-    run = train(stock, config, watch={"mine": pairs[:4], "prepared": examination}, cache=cache)
+    examination = Benchmark(pairs[:4], config, cache=cache)
+    run = train(stock, config, watch={"mine": pairs[:4], "prepare_pairs": examination}, cache=cache)
     assert [(row["iteration"], row["data"]) for row in run.evaluations] == [
-        (i, name) for i in (5, 10, 12) for name in ("mine", "prepared")
+        (i, name) for i in (5, 10, 12) for name in ("mine", "prepare_pairs")
     ]
     last = examination.of(run.matcher).measures()
     for row in run.evaluations[-2:]:
@@ -295,7 +295,7 @@ def test_every_choice_trains(pairs, config, cache, changes) -> None:
 
 def test_a_stock_without_distances(pairs, config, cache) -> None:
     with pytest.raises(ValueError, match="needs distances of part and whole"):
-        train(prepared(pairs, config, for_loss=False, cache=cache), config)
+        train(prepare_pairs(pairs, config, for_loss=False, cache=cache), config)
 
 
 def test_distances_are_measured_only_if_something_asks_for_them(pairs, config, cache, monkeypatch) -> None:
@@ -331,7 +331,7 @@ def test_surfaces_of_any_number_of_eigenpairs(small, config) -> None:
     assert np.isfinite(run.losses).all()
 
 
-def test_a_stock_is_what_was_said(stock: Stock, tmp_path: Path, config) -> None:
+def test_a_stock_is_what_was_said(stock: PreparedPairs, tmp_path: Path, config) -> None:
     card = train(stock, config, folder=tmp_path / "ball run").matcher.card
     assert card["name"] == "ball run"
     assert card["data"]["pairs"] == 5

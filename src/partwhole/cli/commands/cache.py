@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from partwhole.cli.shared.console import Voice
+from partwhole.cli.shared.console import Console
 from partwhole.cli.shared.options import JsonOption, QuietOption
 from partwhole.mesh.formats.common import counted
 from partwhole.store.cache import Cache, Entry
@@ -28,7 +28,7 @@ def cache(
     It lies in PARTWHOLE_CACHE, or ~/.cache/partwhole. Once there is more than PARTWHOLE_CACHE_LIMIT, 20 GB if it is not
     set, what was used longest ago makes room. Nothing is lost but time: what is missing is computed again.
     """
-    voice = Voice(as_json=as_json, quiet=quiet)
+    console = Console(as_json=as_json, quiet=quiet)
     if clear and trim is not None:
         raise ValueError("--clear removes everything, --trim a part of it; give one")
     most = 0 if clear else None if trim is None else _size(trim)
@@ -37,7 +37,7 @@ def cache(
     entries = kept.entries()
     size = _total(entries)
     if most is not None and size > most:
-        voice.note(f"{size_in_words(size)} are left: not ours to remove, or written by another process meanwhile")
+        console.note(f"{size_in_words(size)} are left: not ours to remove, or written by another process meanwhile")
     summary = {
         "folder": kept.folder,
         "entries": len(entries),
@@ -46,12 +46,12 @@ def cache(
         "oldest_used": _when(entries[0]) if entries else None,
         "removed_entries": len(removed),
         "removed_bytes": _total(removed),
-        "notes": voice.notes,
+        "notes": console.notes,
     }
     if most is not None:
-        voice.say(f"removed {_counted(len(removed))}, {size_in_words(_total(removed))}")
-    _tell(voice, summary)
-    voice.finish(summary)
+        console.say(f"removed {_counted(len(removed))}, {size_in_words(_total(removed))}")
+    _tell(console, summary)
+    console.finish(summary)
 
 
 def _size(text: str) -> int:
@@ -73,8 +73,8 @@ def _counted(number: int) -> str:
     return counted(number, "entry", "entries")
 
 
-def _tell(voice: Voice, summary: dict[str, Any]) -> None:
+def _tell(console: Console, summary: dict[str, Any]) -> None:
     limit = "no limit" if summary["limit"] is None else f"at most {size_in_words(summary['limit'])} are kept"
-    voice.say(f"{summary['folder']}: {_counted(summary['entries'])}, {size_in_words(summary['bytes'])}; {limit}")
+    console.say(f"{summary['folder']}: {_counted(summary['entries'])}, {size_in_words(summary['bytes'])}; {limit}")
     if summary["oldest_used"] is not None:
-        voice.say(f"the oldest was last used on {summary['oldest_used'][:16]}")
+        console.say(f"the oldest was last used on {summary['oldest_used'][:16]}")

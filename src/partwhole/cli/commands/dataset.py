@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from partwhole.cli.shared.console import Voice
+from partwhole.cli.shared.console import Console
 from partwhole.cli.shared.options import JsonOption, OutputOption, QuietOption, SeedOption
 from partwhole.cli.shared.overwriting import check_folder
 from partwhole.datasets.synthetic.folder import mesh_files
@@ -76,7 +76,7 @@ def make(
     named after the meshes and the recipe. A run that was interrupted goes on when it is started again; nothing that is
     there is overwritten. Files that can't be used are left out and named.
     """
-    voice = Voice(as_json=as_json, quiet=quiet)
+    console = Console(as_json=as_json, quiet=quiet)
     for_bodies = {"--plan": plan, "--poses": poses, "--vertices": vertices}
     meshes: Path | Mapping
     if (source is None) == (bodies is None):
@@ -95,8 +95,8 @@ def make(
     folder = Path(f"{name}-{recipe}") if output is None else output
     check_folder(folder, WRITES, mesh_files(source) if source is not None and source.is_dir() else ())
     knobs: dict[str, Any] = {"recipe": recipe, "parts": parts, "pairs": matched, "seed": seed}
-    summary = _made(voice, meshes, folder, {**knobs, "repair": repair, "strict": strict})
-    voice.finish({"source": None if source is None else str(source), "bodies": bodies, **knobs, **summary})
+    summary = _made(console, meshes, folder, {**knobs, "repair": repair, "strict": strict})
+    console.finish({"source": None if source is None else str(source), "bodies": bodies, **knobs, **summary})
 
 
 def _bodies(count: int, plan: list[str] | None, poses: int | None, vertices: int | None, seed: int) -> Mapping:
@@ -109,32 +109,32 @@ def _bodies(count: int, plan: list[str] | None, poses: int | None, vertices: int
     return BodyPoses(count, poses or 3, plans=plans, n_vertices=vertices or 1000, seed=seed)
 
 
-def _made(voice: Voice, meshes: Path | Mapping, folder: Path, knobs: dict[str, Any]) -> dict[str, Any]:
+def _made(console: Console, meshes: Path | Mapping, folder: Path, knobs: dict[str, Any]) -> dict[str, Any]:
     """Make the set, say what it is, and give what a machine wants to know of it."""
     from partwhole.datasets import make_set
 
     try:
-        with voice.progress("meshes and parts") as progress:
+        with console.progress("meshes and parts") as progress:
             made = make_set(meshes, folder, **knobs, progress=progress)
     except ValueError as error:  # the remedies, in the words of the command line
         raise ValueError(_in_options(str(error))) from None
     notes = [f"left out {name}: {_in_options(reason)}" for name, reason in made.skipped.items()]
     notes += [f"{name}: {note}" for name, note in made.notes.items()]
     for note in notes[:_NOTES_SAID]:
-        voice.note(note)
+        console.note(note)
     if len(notes) > _NOTES_SAID:
-        voice.note(f"and {len(notes) - _NOTES_SAID} more such notes, in {made.folder / 'set.json'}")
+        console.note(f"and {len(notes) - _NOTES_SAID} more such notes, in {made.folder / 'set.json'}")
     if made.n_kept:
-        voice.note(f"{made.n_kept} of {made.n_parts} parts were there before and are kept")
+        console.note(f"{made.n_kept} of {made.n_parts} parts were there before and are kept")
     if knobs["pairs"] == "all" and made.n_pairs == made.n_parts:
-        voice.note("no two meshes share their faces, so each part is matched to its own mesh only")
+        console.note("no two meshes share their faces, so each part is matched to its own mesh only")
     shares = list(made.area_shares.values())
     mean, least, most = sum(shares) / len(shares), min(shares), max(shares)
-    voice.say(f"{made.n_parts} parts of {made.n_wholes} wholes, {made.n_pairs} pairs, with exact ground truth")
-    voice.say(f"parts keep {mean:.0%} of the area ({least:.0%} to {most:.0%})")
+    console.say(f"{made.n_parts} parts of {made.n_wholes} wholes, {made.n_pairs} pairs, with exact ground truth")
+    console.say(f"parts keep {mean:.0%} of the area ({least:.0%} to {most:.0%})")
     if made.skipped:
-        voice.say(f"left out: {len(made.skipped)}")
-    voice.say(f"wrote {made.folder}")
+        console.say(f"left out: {len(made.skipped)}")
+    console.say(f"wrote {made.folder}")
     return {
         "n_parts": made.n_parts,
         "n_kept": made.n_kept,
@@ -142,7 +142,7 @@ def _made(voice: Voice, meshes: Path | Mapping, folder: Path, knobs: dict[str, A
         "n_pairs": made.n_pairs,
         "area_share": {"mean": mean, "least": least, "most": most},
         "skipped": {name: _in_options(reason) for name, reason in made.skipped.items()},
-        "notes": voice.notes,
+        "notes": console.notes,
         "files": {"folder": made.folder, "pairs": made.folder / "pairs.csv", "summary": made.folder / "set.json"},
     }
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from partwhole.cli.shared.console import Voice, output_folder, to_json, write_text
+from partwhole.cli.shared.console import Console, output_folder, to_json, write_text
 from partwhole.cli.shared.criteria import (
     NAMES,
     SYMBOLS,
@@ -65,16 +65,16 @@ def demo(
     from partwhole.geodesics import geodesic_distances
     from partwhole.mesh.io import write_mesh
 
-    voice = Voice(as_json=as_json, quiet=quiet)
+    console = Console(as_json=as_json, quiet=quiet)
     reason = why_not(model) if match else None
     check_folder(output, WRITES, [model_file(model)] if match and reason is None else [])
     folder = output_folder(output)
     start = time.perf_counter()
     body = _body(plan, vertices, seed)
     cut = _with_holes(body, seed)
-    with voice.progress("distances on the part") as progress:
+    with console.progress("distances on the part") as progress:
         on_part = geodesic_distances(cut.part, method=method, progress=progress)
-    with voice.progress("distances on the whole") as progress:
+    with console.progress("distances on the whole") as progress:
         on_whole = true_distances(cut, method=method, progress=progress)
     trust = all_criteria(cut.part, on_part)
     tolerance = _TOLERANCE[method]
@@ -107,14 +107,14 @@ def demo(
         "files": files | meshes,
     }
     if reason is not None:
-        voice.note(reason)
+        console.note(reason)
     elif match:
-        summary["match"] = demo_match(cut, body.rest, model, folder / "match", voice)
+        summary["match"] = demo_match(cut, body.rest, model, folder / "match", console)
     summary["seconds"] = time.perf_counter() - start
     write_text(files["summary.md"], _markdown(summary))
     write_text(files["summary.json"], to_json(summary) + "\n")
-    _tell(voice, summary)
-    voice.finish(summary)
+    _tell(console, summary)
+    console.finish(summary)
 
 
 def _body(plan: Literal["biped", "quadruped", "hand"], vertices: int, seed: int) -> Body:
@@ -176,20 +176,20 @@ def _markdown(summary: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _tell(voice: Voice, summary: dict[str, Any]) -> None:
+def _tell(console: Console, summary: dict[str, Any]) -> None:
     for sentence in _sentences(summary):
-        voice.say(sentence)
-    voice.table(_table(summary), head=_HEAD)
-    voice.say(summary["what_holds"])
+        console.say(sentence)
+    console.table(_table(summary), head=_HEAD)
+    console.say(summary["what_holds"])
     found = summary["match"]
     if found:
         for sentence in sentences(found):
-            voice.say(sentence)
+            console.say(sentence)
     for file in summary["files"].values():
-        voice.say(f"wrote {file}")
+        console.say(f"wrote {file}")
     if found:
-        voice.say(f"wrote {found['files']['map.png'].parent}: the map, in colours and in numbers")
+        console.say(f"wrote {found['files']['map.png'].parent}: the map, in colours and in numbers")
     meshes = summary["files"]
-    voice.say(f"try: partwhole mask {meshes['part.ply']} --whole {meshes['whole.ply']} --up y")
+    console.say(f"try: partwhole mask {meshes['part.ply']} --whole {meshes['whole.ply']} --up y")
     if found:
-        voice.say(f"try: partwhole view {found['files']['map.png'].parent}")
+        console.say(f"try: partwhole view {found['files']['map.png'].parent}")

@@ -10,7 +10,7 @@ import numpy as np
 import typer
 from jaxtyping import Float
 
-from partwhole.cli.shared.console import Voice, output_folder, to_json, write_text
+from partwhole.cli.shared.console import Console, output_folder, to_json, write_text
 from partwhole.cli.shared.memory import free_memory
 from partwhole.cli.shared.options import JsonOption, OutputOption, QuietOption, SeedOption
 from partwhole.cli.shared.overwriting import check_folder
@@ -64,10 +64,10 @@ def embed(
     from partwhole.embedding.methods.comparison import Sample, named, run_method
     from partwhole.embedding.methods.sample import check_connected
 
-    voice = Voice(as_json=as_json, quiet=quiet)
+    console = Console(as_json=as_json, quiet=quiet)
     place = Path(f"{data.stem}-map") if output is None else output
     check_folder(place, WRITES, [data, None if boundary in ("auto", "none") else Path(boundary)])
-    given = _read(data, voice, repair=repair)
+    given = _read(data, console, repair=repair)
     points = given.vertices if isinstance(given, Mesh) else given
     _check(given, data, method, components=components, neighbors=neighbors)
     folder = output_folder(place)
@@ -78,17 +78,17 @@ def embed(
     sample = Sample(given, boundary=rim, n_neighbors=neighbors, n_components=components, seed=seed, falloff=power)
     trusted = method in ("whcie", "tcie")
     if not (trusted or boundary == "auto"):
-        voice.note(f"--boundary plays no part in {named(method).label}")
+        console.note(f"--boundary plays no part in {named(method).label}")
 
     start = time.perf_counter()
-    with voice.progress("distances, then the map" if named(method).geodesic else "the map"):
+    with console.progress("distances, then the map" if named(method).geodesic else "the map"):
         if named(method).geodesic:
             check_connected(sample)
         outcome = run_method(named(method), sample)
     if outcome.embedding is None:
         raise ValueError(f"{named(method).label}: {outcome.error}")
     for note in outcome.notes:
-        voice.note(note)
+        console.note(note)
     files = {"csv": folder / "coordinates.csv", "npy": folder / "coordinates.npy", "summary": folder / "summary.json"}
     _write(files, outcome.embedding)
     if figure:
@@ -107,20 +107,20 @@ def embed(
         "seconds": time.perf_counter() - start,
         **({"falloff": sample.chosen_falloff} if trusted else {}),
         **(_trust(sample, method, outcome.embedding) if trusted else {}),
-        "notes": voice.notes,
+        "notes": console.notes,
         "files": files,
     }
     write_text(files["summary"], to_json(summary) + "\n")
-    _tell(voice, summary, named(method).label)
-    voice.finish(summary)
+    _tell(console, summary, named(method).label)
+    console.finish(summary)
 
 
-def _read(path: Path, voice: Voice, *, repair: bool) -> Mesh | Float[np.ndarray, "n d"]:
+def _read(path: Path, console: Console, *, repair: bool) -> Mesh | Float[np.ndarray, "n d"]:
     from partwhole.mesh.io import read_mesh
 
     if path.is_dir():
         raise ValueError(f"{path} is a folder; give a file of points or a mesh")
-    with voice.warnings_as_notes():
+    with console.warnings_as_notes():
         if path.suffix.lower() in (*TEXT, ".npy"):
             return read_points(path)
         try:
@@ -182,15 +182,15 @@ def _trust(sample: Any, method: MapMethod, embedding: np.ndarray) -> dict[str, A
     }
 
 
-def _tell(voice: Voice, summary: dict[str, Any], label: str) -> None:
-    voice.say(
+def _tell(console: Console, summary: dict[str, Any], label: str) -> None:
+    console.say(
         f"{label}: {summary['points']} points in {summary['dimensions']} dimensions, mapped to {summary['components']} "
         f"in {summary['seconds']:.1f} s"
     )
     if "guaranteed" in summary:
-        voice.say(
+        console.say(
             f"{summary['boundary_points']} points on the boundary; {100 * summary['guaranteed']:.1f} % of all pairs are "
             f"guaranteed, and their stress is {summary['stress']:.3g}"
         )
     for file in summary["files"].values():
-        voice.say(f"wrote {file}")
+        console.say(f"wrote {file}")

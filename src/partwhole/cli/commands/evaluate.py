@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from partwhole.cli.shared.config_options import AT_MATCHING, changed_choices
-from partwhole.cli.shared.console import Voice, output_folder, to_json, write_text
+from partwhole.cli.shared.console import Console, output_folder, to_json, write_text
 from partwhole.cli.shared.evaluation_report import evaluation_report, worst_pictures
 from partwhole.cli.shared.learning import (
     CacheOption,
@@ -83,9 +83,9 @@ def evaluate(
             "--together", help="One matcher of all models, of runs that differ in seeds: similarities averaged."
         ),
     ] = False,
-    headings: Annotated[
+    yaw_steps: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Try each part at so many headings; as the model says if not given."),
+        typer.Option(min=1, metavar="N", help="Try each part at so many yaw_steps; as the model says if not given."),
     ] = None,
     changes: Annotated[
         list[str] | None,
@@ -123,15 +123,15 @@ def evaluate(
     """
     if output is not None and report_to is not None:
         raise ValueError("--report writes what --output does, and more; give one of them")
-    voice = Voice(as_json=as_json, quiet=quiet)
+    console = Console(as_json=as_json, quiet=quiet)
     ready(device)
     place = output or report_to
     if place is not None:
         reads = [*map(model_file, models), *files_of(data)]
         check_folder(place, WRITES, reads, option="--output" if report_to is None else "--report")
     matchers = load_models(models, device)
-    if headings is not None:
-        changes = [*(changes or ()), f"headings={headings}"]
+    if yaw_steps is not None:
+        changes = [*(changes or ()), f"yaw_steps={yaw_steps}"]
     if changes:
         matchers = {name: _changed(matcher, changes) for name, matcher in matchers.items()}
     if average and together:
@@ -142,17 +142,17 @@ def evaluate(
         from partwhole.matching.ensemble import Ensemble
 
         matchers = {f"{len(matchers)} models together": Ensemble(list(matchers.values()))}
-    chosen = set_of(data, which, note=voice.note)
-    pairs = pairs_from(data, chosen, split, note=voice.note)
-    _note_axes(matchers, chosen, voice)
-    options: dict[str, Any] = {"device": device, "cache": chosen_cache(cache, voice), "workers": workers}
+    chosen = set_of(data, which, note=console.note)
+    pairs = pairs_from(data, chosen, split, note=console.note)
+    _note_axes(matchers, chosen, console)
+    options: dict[str, Any] = {"device": device, "cache": chosen_cache(cache, console), "workers": workers}
     read_outs: list[ReadOut] = ["spectral", "features"] if read_out == "both" else [read_out]
-    with told_plainly(), stages(voice) as report:
+    with told_plainly(), stages(console) as report:
         found, held = _measured(
             matchers,
             pairs,
             read_outs,
-            voice,
+            console,
             report,
             refine=refine,
             method=distances,
@@ -161,16 +161,16 @@ def evaluate(
             options=options,
         )
         calibrated = {} if report_to is None else _calibrated(matchers, held, options["cache"], report)
-    beside = _published(chosen, split, voice, refined=refine > 0) if published else {}
+    beside = _published(chosen, split, console, refined=refine > 0) if published else {}
     rows: dict[str, Any] = {}
     rows.update(_averaged(found, read_outs) if average else {row.label: row.evaluation for row in found})
     table = error_table(rows | beside, title=f"{pairs.name}, {len(found[0].evaluation.pairs)} pairs")
-    voice.table(table.rows, head=table.header, title=table.title)
+    console.table(table.rows, head=table.header, title=table.title)
     for note in table.notes:
-        voice.say(note)
+        console.say(note)
     for row in found:
         worst = row.evaluation.worst_pair
-        voice.say(f"worst pair of {row.label}: {worst.name}, {100 * worst.mean:.1f}")
+        console.say(f"worst pair of {row.label}: {worst.name}, {100 * worst.mean:.1f}")
     summary: dict[str, Any] = {
         "data": None if data is None else str(data),
         "set": chosen,
@@ -179,15 +179,15 @@ def evaluate(
         "rows": [row.to_json() for row in found],
         "published": beside,
         "table": {"header": table.header, "rows": table.rows, "notes": table.notes},
-        "notes": voice.notes,
+        "notes": console.notes,
         "files": {},
     }
     if place is not None:
         pictured = None if report_to is None else held
-        summary["files"] = _written(output_folder(place), found, table, summary, voice, pictured, calibrated)
+        summary["files"] = _written(output_folder(place), found, table, summary, console, pictured, calibrated)
         for file in summary["files"].values():
-            voice.say(f"wrote {file}")
-    voice.finish(summary)
+            console.say(f"wrote {file}")
+    console.finish(summary)
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ def _measured(
     matchers: Mapping[str, Matcher],
     pairs: Pairs,
     read_outs: Sequence[ReadOut],
-    voice: Voice,
+    console: Console,
     report: Stages,
     *,
     refine: int,
@@ -225,10 +225,10 @@ def _measured(
     options: dict[str, Any],
 ) -> tuple[list[_Row], list[Pair]]:
     """A row for each model and read-out, and the pairs that were measured."""
-    from partwhole.matching.evaluation import Examination
+    from partwhole.matching.evaluation import Benchmark
 
     name_of_data = f"{pairs.name}, parts turned at random" if turn_parts else pairs.name
-    held = with_truth(read_pairs(pairs, voice, report), pairs.name, voice)
+    held = with_truth(read_pairs(pairs, console, report), pairs.name, console)
     if turn_parts:
         held = with_parts_turned(held)
     for_loss = refine > 0 or bool({"zoomout", "lateration"} & set(read_outs))
@@ -241,14 +241,14 @@ def _measured(
         if "barycentric" in kinds:
             changed = {"ground_truth": "barycentric, rounded"}
         else:
-            voice.note("--rounded changes nothing: the true places are vertices")
-    examinations: dict[tuple[Any, ...], Examination] = {}
+            console.note("--rounded changes nothing: the true places are vertices")
+    examinations: dict[tuple[Any, ...], Benchmark] = {}
     rows = []
     for name, matcher in matchers.items():
-        needs = Examination.needs(matcher.config, for_loss=for_loss)
+        needs = Benchmark.needs(matcher.config, for_loss=for_loss)
         if needs not in examinations:
             knobs: dict[str, Any] = {"name": name_of_data, "method": method, "progress": report, **options}
-            examinations[needs] = Examination(held, matcher.config, for_loss=for_loss, **knobs)
+            examinations[needs] = Benchmark(held, matcher.config, for_loss=for_loss, **knobs)
         weights = matcher.card.get("weights")
         for read_out in read_outs:
             found = examinations[needs].of(
@@ -273,7 +273,7 @@ def _calibrated(
     return {name: calibration_of(matcher, held, cache=cache, progress=report) for name, matcher in matchers.items()}
 
 
-def _note_axes(matchers: Mapping[str, Matcher], chosen: SetName, voice: Voice) -> None:
+def _note_axes(matchers: Mapping[str, Matcher], chosen: SetName, console: Console) -> None:
     """Say so where a model knows shapes that stand otherwise than these do."""
     if chosen not in PRESETS:
         return
@@ -281,7 +281,7 @@ def _note_axes(matchers: Mapping[str, Matcher], chosen: SetName, voice: Voice) -
     for name, matcher in matchers.items():
         known = matcher.config.vertical
         if "xyz" in matcher.config.inputs and known != up:
-            voice.note(f"{name} knows shapes that stand along {known}, these stand along {up}: --with vertical={up}")
+            console.note(f"{name} knows shapes that stand along {known}, these stand along {up}: --with vertical={up}")
 
 
 def _averaged(found: Sequence[_Row], read_outs: Sequence[str]) -> dict[str, list[Evaluation]]:
@@ -325,11 +325,11 @@ def _check_same_choices(matchers: Mapping[str, Matcher], option: str) -> None:
             )
 
 
-def _published(chosen: SetName, split: Split, voice: Voice, *, refined: bool) -> dict[str, dict[str, float]]:
+def _published(chosen: SetName, split: Split, console: Console, *, refined: bool) -> dict[str, dict[str, float]]:
     if chosen not in PUBLISHED_AS or split == "train":
         return {}
     if chosen.startswith("shrec16") and split == "test":
-        voice.note(
+        console.note(
             "published errors are those of the contest's test shapes, and not of this split of its training shapes"
         )
     # beside what was refined stand all of them: for some sets none but unrefined ones are published
@@ -341,7 +341,7 @@ def _written(
     found: Sequence[_Row],
     table: Table,
     summary: dict[str, Any],
-    voice: Voice,
+    console: Console,
     pictured: Sequence[Pair] | None,
     calibrated: Mapping[str, Calibration],
 ) -> dict[str, Path]:
@@ -367,7 +367,7 @@ def _written(
         calibration_plot({as_text(label, longest=200): c for label, c in calibrated.items()}, files["calibration"])
     if pictured is not None:
         results = {row.label: row.evaluation for row in found}
-        with voice.progress("pictures of the worst pairs") as progress:
+        with console.progress("pictures of the worst pairs") as progress:
             files |= worst_pictures(folder, results, pictured, progress)
         files |= evaluation_report(folder, table, results, files)
     write_text(files["summary"], to_json({**summary, "files": files}) + "\n")

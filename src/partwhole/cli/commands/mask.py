@@ -12,7 +12,7 @@ import numpy as np
 import typer
 from jaxtyping import Float, Int
 
-from partwhole.cli.shared.console import Voice, output_folder, to_json, write_arrays, write_text
+from partwhole.cli.shared.console import Console, output_folder, to_json, write_arrays, write_text
 from partwhole.cli.shared.criteria import NAMES, Trust, all_criteria, draw_trust, share, telling_vertex, what_holds
 from partwhole.cli.shared.memory import free_memory
 from partwhole.cli.shared.options import (
@@ -71,17 +71,17 @@ def mask(
     Writes masks.npz (distances, thresholds, masks), trust.png (the region guaranteed with one vertex, by each
     criterion) and summary.json, by default into a folder named after the mesh.
     """
-    voice = Voice(as_json=as_json, quiet=quiet)
+    console = Console(as_json=as_json, quiet=quiet)
     if not 0 <= metric_bound <= 1:
         raise ValueError(f"--metric-bound must lie between 0 and 1, got {metric_bound}; distances are those of space")
     place = Path(f"{mesh.stem}-trust") if output is None else output
     check_folder(place, WRITES, [mesh, whole])
-    part = _read(mesh, voice, repair=repair)
+    part = _read(mesh, console, repair=repair)
     folder = output_folder(place)
     chosen = _vertex_number(vertex, part)
-    no_sphere = None if whole is None else _why_no_sphere(_read(whole, voice, repair=repair))
-    sample = _sampled_rows(part, rows, chosen, np.dtype(dtype).itemsize, folder, seed, voice)
-    measured = _measure(part, sample, method=method, dtype=dtype, device=device, voice=voice)
+    no_sphere = None if whole is None else _why_no_sphere(_read(whole, console, repair=repair))
+    sample = _sampled_rows(part, rows, chosen, np.dtype(dtype).itemsize, folder, seed, console)
+    measured = _measure(part, sample, method=method, dtype=dtype, device=device, console=console)
 
     start = time.perf_counter()
     trust = all_criteria(
@@ -96,7 +96,7 @@ def mask(
     )
     seconds = {"distances": measured.seconds, "criteria": time.perf_counter() - start}
     for reason in trust.not_applied.values():
-        voice.note(f"C_L does not apply: {reason}")
+        console.note(f"C_L does not apply: {reason}")
 
     drawn = telling_vertex(trust.criteria) if chosen is None else chosen
     files = {"masks": folder / "masks.npz", "summary": folder / "summary.json"}
@@ -120,12 +120,12 @@ def mask(
         "drawn_vertex": drawn,
         "what_holds": what_holds(method, sound, trust.unproved),
         **_findings(trust),
-        "notes": voice.notes,
+        "notes": console.notes,
         "files": files,
     }
     write_text(files["summary"], to_json(summary) + "\n")
-    _tell(voice, part, trust, summary, sphere_checked=whole is not None)
-    voice.finish(summary)
+    _tell(console, part, trust, summary, sphere_checked=whole is not None)
+    console.finish(summary)
 
 
 @dataclass(frozen=True)
@@ -135,10 +135,10 @@ class _Measured:
     seconds: float
 
 
-def _read(path: Path, voice: Voice, *, repair: bool) -> Mesh:
+def _read(path: Path, console: Console, *, repair: bool) -> Mesh:
     from partwhole.mesh.io import read_mesh
 
-    with voice.warnings_as_notes():
+    with console.warnings_as_notes():
         try:
             return read_mesh(path, repair=repair)
         except ValueError as error:  # the remedy, in the words of the command line
@@ -171,7 +171,7 @@ def _why_no_sphere(whole: Mesh) -> str | None:
 
 
 def _sampled_rows(
-    part: Mesh, rows: int | None, chosen: int | None, item: int, folder: Path, seed: int, voice: Voice
+    part: Mesh, rows: int | None, chosen: int | None, item: int, folder: Path, seed: int, console: Console
 ) -> Int[np.ndarray, "r"] | None:
     """The vertices to take rows of, or None for all: as many as asked for, or as fit into memory and on the disk."""
     n = part.n_vertices
@@ -183,7 +183,7 @@ def _sampled_rows(
         rows = int(min(_MOST_ROWS, max(room - len(part.boundary_vertices) * n * item, 0) // a_row))
         if rows < 1:
             raise ValueError(f"{part.name}: a single row of {n} vertices does not fit; free some memory or disk")
-        voice.note(
+        console.note(
             f"all {n} x {n} pairs would take {n * a_row / 2**30:.1f} GiB; {rows} vertices, spread evenly, are taken "
             "against all (--rows sets the number)"
         )
@@ -208,7 +208,7 @@ def _measure(
     method: Method,
     dtype: str,
     device: Literal["cpu", "cuda"],
-    voice: Voice,
+    console: Console,
 ) -> _Measured:
     """Distances from the sampled rows to all vertices (all pairs without a sample), and from the boundary with one."""
     from partwhole.geodesics import geodesic_distances
@@ -216,11 +216,11 @@ def _measure(
     knobs: dict[str, Any] = {"method": method, "dtype": np.dtype(dtype).type, "device": device}
     start = time.perf_counter()
     from_boundary = None
-    with voice.progress("distances") as progress:
+    with console.progress("distances") as progress:
         distances = _on_host(geodesic_distances(part, sources=sample, progress=progress, **knobs))
     distances.setflags(write=False)  # so that no criterion takes a copy
     if sample is not None:
-        with voice.progress("distances from the boundary") as progress:
+        with console.progress("distances from the boundary") as progress:
             boundary = part.boundary_vertices
             from_boundary = (
                 _on_host(geodesic_distances(part, sources=boundary, progress=progress, **knobs))
@@ -268,15 +268,15 @@ def _findings(trust: Trust) -> dict[str, Any]:
     }
 
 
-def _tell(voice: Voice, part: Mesh, trust: Trust, summary: dict[str, Any], *, sphere_checked: bool) -> None:
+def _tell(console: Console, part: Mesh, trust: Trust, summary: dict[str, Any], *, sphere_checked: bool) -> None:
     n, taken = part.n_vertices, summary["rows"]
     pairs = "all pairs" if taken == n else f"{taken} vertices against all"
     seconds = summary["seconds"]
-    voice.say(
+    console.say(
         f"{part.name}: {n} vertices, {part.n_faces} faces, {len(part.boundary_loops)} boundary loops "
         f"with {len(part.boundary_vertices)} vertices"
     )
-    voice.say(
+    console.say(
         f"{summary['method'].replace('_', ' ')}, {pairs}: distances {seconds['distances']:.1f} s, "
         f"criteria {seconds['criteria']:.1f} s"
     )
@@ -286,10 +286,10 @@ def _tell(voice: Voice, part: Mesh, trust: Trust, summary: dict[str, Any], *, sp
         "same-loop": "the whole is a sphere: checked" if sphere_checked else "if the whole is a sphere",
     }
     table = [(NAMES[kind], share(value), conditions[kind]) for kind, value in summary["guaranteed"].items()]
-    voice.table(table, head=("criterion", "guaranteed", "condition"))
+    console.table(table, head=("criterion", "guaranteed", "condition"))
     if part.is_closed:
-        voice.say(f"{part.name} has no boundary: nothing is missing, every pair at a finite distance is guaranteed")
+        console.say(f"{part.name} has no boundary: nothing is missing, every pair at a finite distance is guaranteed")
     if not part.is_closed or trust.unproved:
-        voice.say(summary["what_holds"])
+        console.say(summary["what_holds"])
     for file in summary["files"].values():
-        voice.say(f"wrote {file}")
+        console.say(f"wrote {file}")

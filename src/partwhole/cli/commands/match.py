@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from partwhole.cli.shared.console import Voice, output_folder
+from partwhole.cli.shared.console import Console, output_folder
 from partwhole.cli.shared.learning import Device, DeviceOption, Stages, chosen_cache, ready, stages
 from partwhole.cli.shared.match_output import WRITES, lines_of, summary_of, write_map, write_pictures, write_summary
 from partwhole.cli.shared.memory import told_plainly
@@ -20,15 +20,15 @@ from partwhole.cli.shared.models import model_file, named_model, offered_models
 from partwhole.cli.shared.options import JsonOption, OutputOption, QuietOption
 from partwhole.cli.shared.overwriting import below, check_folder
 from partwhole.cli.shared.pair_list import TABLE, Entry, list_beside, match_list, pair_folders, read_list, said_of
-from partwhole.matching.cache.results import content_of, keep_answer, kept_answer, question
-from partwhole.matching.cache.templates import Recall
+from partwhole.matching.cache.results import cached_result, content_of, result_key, store_result
+from partwhole.matching.cache.templates import Templates
 from partwhole.matching.network.built_in import model_path
-from partwhole.matching.scans.prepare import Given, given_of, made_ready
+from partwhole.matching.scans.prepare import Scans, prepare_scans, read_scans
 from partwhole.store.cache import Cache
 
 if TYPE_CHECKING:
     from partwhole.matching.matcher import Matcher
-    from partwhole.matching.result import MatchedScan
+    from partwhole.matching.result import MatchResult
 
 _FILES = "an OFF, OBJ, PLY, STL or GLB file"
 
@@ -77,7 +77,7 @@ def match(
             help="Up in the files: y, z, -z …, z:y for part and whole, auto; else the model's, if it fits.",
         ),
     ] = None,
-    headings: Annotated[
+    yaw_steps: Annotated[
         int | None,
         typer.Option(min=1, max=64, help="Turns about the vertical to try; else as many as the model asks for."),
     ] = None,
@@ -119,7 +119,7 @@ def match(
     of a folder go with the parts that are called alike, or as a pairs.csv beside both folders says. The same command
     goes on where it was interrupted.
     """
-    voice = Voice(as_json=as_json, quiet=quiet)
+    console = Console(as_json=as_json, quiet=quiet)
     if pairs is None and whole is None:
         raise ValueError("give a part and a whole, or --pairs with a list of them")
     if output is not None and report is not None:
@@ -142,19 +142,19 @@ def match(
         "read_out": read_out,
         "units": units,
         "up": up,
-        "headings": headings,
+        "yaw_steps": yaw_steps,
         "repair": repair,
         "max_vertices": max_vertices,
         "pictures": pictures,
     }
-    work = _Work(choices, device, chosen_cache(cache, voice), voice, page=report is not None)
+    work = _Work(choices, device, chosen_cache(cache, console), console, page=report is not None)
     if asked.many:
         ready(device)
-        _many(list(asked.entries), output_folder(place), choices, work, voice)
+        _many(list(asked.entries), output_folder(place), choices, work, console)
         return
     summary = work(asked.entries[0], place)
-    _tell(voice, summary)
-    voice.finish({**summary, "notes": voice.notes})
+    _tell(console, summary)
+    console.finish({**summary, "notes": console.notes})
 
 
 @dataclass(frozen=True)
@@ -193,17 +193,17 @@ class _Work:
     """Matches one pair after the other with one network."""
 
     def __init__(
-        self, choices: dict[str, Any], device: Device, cache: Cache | None, voice: Voice, *, page: bool
+        self, choices: dict[str, Any], device: Device, cache: Cache | None, console: Console, *, page: bool
     ) -> None:
-        self.choices, self.device, self.cache, self.voice, self.page = choices, device, cache, voice, page
+        self.choices, self.device, self.cache, self.console, self.page = choices, device, cache, console, page
         self._matcher: Matcher | None = None
-        self._recall = Recall()
+        self._recall = Templates()
         self._weights = "" if cache is None else content_of(model_file(choices["model"]))
 
     def __call__(self, entry: Entry, place: Path) -> dict[str, Any]:
         """Match a pair into a folder, and give its summary."""
         start = time.perf_counter()
-        with told_plainly(), stages(self.voice) as report:
+        with told_plainly(), stages(self.console) as report:
             found = self._found(entry, report)
         folder = output_folder(place)
         # an older summary must not stand beside a newer map
@@ -227,34 +227,36 @@ class _Work:
             _write_page(folder)
         return summary
 
-    def _found(self, entry: Entry, report: Stages) -> MatchedScan:
+    def _found(self, entry: Entry, report: Stages) -> MatchResult:
         """The map: from the cache, if the same was asked before."""
-        given = given_of(_existing(entry.part), _existing(entry.whole), repair=self.choices["repair"], progress=report)
+        given = read_scans(
+            _existing(entry.part), _existing(entry.whole), repair=self.choices["repair"], progress=report
+        )
         if self.cache is None:
             return self._matched(given, report)
         # what is drawn, and how files were read, is no part of the question
         choices = {name: value for name, value in self.choices.items() if name not in ("pictures", "repair")}
-        asked = question(given, self._weights, {**choices, "device": self.device})
-        found = kept_answer(self.cache, asked, given)
+        asked = result_key(given, self._weights, {**choices, "device": self.device})
+        found = cached_result(self.cache, asked, given)
         if found is None:
             found = self._matched(given, report)
-            keep_answer(self.cache, asked, found, given)
+            store_result(self.cache, asked, found, given)
         return found
 
-    def _matched(self, given: Given, report: Stages) -> MatchedScan:
+    def _matched(self, given: Scans, report: Stages) -> MatchResult:
         chosen = {name: self.choices[name] for name in ("units", "max_vertices")}
         with _torch_meanwhile():
-            inputs = made_ready(given, **chosen, recall=self._recall, progress=report)
+            inputs = prepare_scans(given, **chosen, recall=self._recall, progress=report)
             if self.device == "cpu":
                 # what nearly every network asks for; another one computes its own
                 inputs.distances("fast_marching")
         if self._matcher is None:
             ready(self.device)
             self._matcher = named_model(self.choices["model"], self.device)
-        from partwhole.matching.pipeline import match_inputs
+        from partwhole.matching.pipeline import match_scans
 
-        knobs = {name: self.choices[name] for name in ("refine", "read_out", "up", "headings")}
-        return match_inputs(inputs, self._matcher, **knobs, cache=self.cache, progress=report)
+        knobs = {name: self.choices[name] for name in ("refine", "read_out", "up", "yaw_steps")}
+        return match_scans(inputs, self._matcher, **knobs, cache=self.cache, progress=report)
 
 
 def _write_page(folder: Path) -> None:
@@ -288,11 +290,11 @@ def _existing(path: Path) -> Path:
     return path
 
 
-def _many(entries: list[Entry], folder: Path, choices: dict[str, Any], work: _Work, voice: Voice) -> None:
-    rows = match_list(entries, folder, choices, work, voice)
-    voice.say(said_of(rows))
-    voice.say(f"wrote {folder / TABLE}")
-    voice.finish({"pairs": rows, "notes": voice.notes, "files": {"pairs": folder / TABLE}})
+def _many(entries: list[Entry], folder: Path, choices: dict[str, Any], work: _Work, console: Console) -> None:
+    rows = match_list(entries, folder, choices, work, console)
+    console.say(said_of(rows))
+    console.say(f"wrote {folder / TABLE}")
+    console.finish({"pairs": rows, "notes": console.notes, "files": {"pairs": folder / TABLE}})
     failed = [row for row in rows if row["state"] == "failed"]
     if failed:
         raise ValueError(
@@ -301,15 +303,15 @@ def _many(entries: list[Entry], folder: Path, choices: dict[str, Any], work: _Wo
         )
 
 
-def _tell(voice: Voice, summary: dict[str, Any]) -> None:
+def _tell(console: Console, summary: dict[str, Any]) -> None:
     for text in summary["notes"]:
-        voice.note(text)
+        console.note(text)
     if summary["from_cache"]:
-        voice.note("the map is from the cache: the same was asked before (--no-cache matches anew)")
-    voice.table(lines_of(summary), head=("", f"{Path(summary['part']).name} → {Path(summary['whole']).name}"))
+        console.note("the map is from the cache: the same was asked before (--no-cache matches anew)")
+    console.table(lines_of(summary), head=("", f"{Path(summary['part']).name} → {Path(summary['whole']).name}"))
     for text in summary["warnings"]:
-        voice.say(f"warning: {text}")
+        console.say(f"warning: {text}")
     if not summary["warnings"]:
-        voice.say("nothing speaks against the map")
+        console.say("nothing speaks against the map")
     for file in summary["files"].values():
-        voice.say(f"wrote {file}")
+        console.say(f"wrote {file}")

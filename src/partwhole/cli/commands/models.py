@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from partwhole.cli.shared.console import Voice
+from partwhole.cli.shared.console import Console
 from partwhole.cli.shared.options import JsonOption
 
 
@@ -28,19 +28,19 @@ def models(
     Each may be given by its name wherever a model is asked for: partwhole match --model, partwhole evaluate --model,
     partwhole train --start.
     """
-    from partwhole.matching.network.built_in import card_of, model_in_box, model_names
+    from partwhole.matching.network.built_in import built_in_path, card_of, model_names
 
-    voice = Voice(as_json=as_json)
+    console = Console(as_json=as_json)
     if name is not None:
-        file = model_in_box(name)
-        voice.say(card_of(name).rstrip())
-        voice.finish({"name": name, "file": str(file), "bytes": file.stat().st_size, "card": card_of(name)})
+        file = built_in_path(name)
+        console.say(card_of(name).rstrip())
+        console.finish({"name": name, "file": str(file), "bytes": file.stat().st_size, "card": card_of(name)})
         return
-    found = [(each, model_in_box(each).stat().st_size, _purpose(card_of(each))) for each in model_names()]
+    found = [(each, built_in_path(each).stat().st_size, _purpose(card_of(each))) for each in model_names()]
     rows = [(each, f"{size / 1e6:.1f} MB", purpose) for each, size, purpose in found]
-    voice.table(rows, head=("model", "size", "for"))
-    voice.say("partwhole models NAME shows a card")
-    voice.finish({"models": [{"name": each, "bytes": size, "for": purpose} for each, size, purpose in found]})
+    console.table(rows, head=("model", "size", "for"))
+    console.say("partwhole models NAME shows a card")
+    console.finish({"models": [{"name": each, "bytes": size, "for": purpose} for each, size, purpose in found]})
 
 
 def _purpose(card: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from partwhole.cli.shared.config_options import changed_choices, choice_rows, chosen_config, preset_rows
-from partwhole.cli.shared.console import Voice, output_folder
+from partwhole.cli.shared.console import Console, output_folder
 from partwhole.cli.shared.learning import (
     CacheOption,
     Device,
@@ -126,9 +126,9 @@ def train(
     Writes the weights (model.safetensors), tables of losses and errors, and what TensorBoard reads into the folder of the
     run. Interrupt it at any moment; --resume goes on, and ends with the weights of a run that never stopped.
     """
-    voice = Voice(as_json=as_json, quiet=quiet)
+    console = Console(as_json=as_json, quiet=quiet)
     if list_presets:
-        _list_presets(voice)
+        _list_presets(console)
         return
     if resume is None:
         order = _ordered(
@@ -144,7 +144,7 @@ def train(
             start,
             teacher,
             vertices,
-            voice,
+            console,
         )
         folder = output or Path(f"{order.label}-seed{order.config.seed}")
     else:
@@ -165,7 +165,7 @@ def train(
                 f"{misplaced[0]} can't be changed in a run that goes on; leave it out, or begin another run"
             )
         folder, order = resume, Order.read(resume).moved(data, device)
-    _run(order, folder, voice, resume=resume is not None, workers=workers, cache=cache)
+    _run(order, folder, console, resume=resume is not None, workers=workers, cache=cache)
 
 
 def _ordered(
@@ -181,9 +181,9 @@ def _ordered(
     start: str | None,
     teacher: str | None,
     vertices: int | None,
-    voice: Voice,
+    console: Console,
 ) -> Order:
-    chosen = set_of(data, which, note=voice.note)
+    chosen = set_of(data, which, note=console.note)
     name = preset or (chosen if chosen in PRESETS else None)
     config = chosen_config(name, changes or (), iterations=iterations, seed=seed, evaluations=_EVALUATIONS)
     # asked for by files, so that a run goes on in any folder
@@ -214,7 +214,7 @@ def _ordered(
     )
 
 
-def _run(order: Order, folder: Path, voice: Voice, *, resume: bool, workers: int | None, cache: bool) -> None:
+def _run(order: Order, folder: Path, console: Console, *, resume: bool, workers: int | None, cache: bool) -> None:
     """Train as ordered, and say what came out or how to go on."""
     weights = [None if file is None else Path(file) for file in (order.start, order.teacher)]
     check_folder(folder, WRITES, [*weights, *files_of(order.data)], option="--resume" if resume else "--output")
@@ -225,27 +225,29 @@ def _run(order: Order, folder: Path, voice: Voice, *, resume: bool, workers: int
     if not resume and (folder / STATE).exists():
         raise ValueError(f"there is a run in {folder} already; go on with it ({again}), or choose another --output")
     if resume and (folder / MODEL).exists():
-        voice.say(f"the run in {folder} is complete: {folder / MODEL}")
-        voice.finish({"folder": folder, **order.to_json(), "complete": True, "files": {"model": folder / MODEL}})
+        console.say(f"the run in {folder} is complete: {folder / MODEL}")
+        console.finish({"folder": folder, **order.to_json(), "complete": True, "files": {"model": folder / MODEL}})
         return
-    sources = _Sources.of(order, voice)
+    sources = _Sources.of(order, console)
     if order.device == "cpu" and _has_gpu():
-        voice.note("there is a GPU here, on which training is many times faster: --device cuda")
+        console.note("there is a GPU here, on which training is many times faster: --device cuda")
     before = Order.read(folder) if resume else order
     order.write(output_folder(folder))
-    options = {"device": order.device, "cache": chosen_cache(cache, voice), "workers": workers}
+    options = {"device": order.device, "cache": chosen_cache(cache, console), "workers": workers}
     try:
-        with told_plainly(), stages(voice) as report:
-            run = _trained(order, sources, folder, voice, report, resume=resume, options=options)
+        with told_plainly(), stages(console) as report:
+            run = _trained(order, sources, folder, console, report, resume=resume, options=options)
     except ValueError:
         # data that turn out to be other ones are not what the run goes on with
         before.write(folder)
         raise
     except KeyboardInterrupt:
-        voice.note(f"go on with: {again}")
-        voice.finish({"folder": folder, **order.to_json(), "complete": False, "resume": again, "notes": voice.notes})
+        console.note(f"go on with: {again}")
+        console.finish(
+            {"folder": folder, **order.to_json(), "complete": False, "resume": again, "notes": console.notes}
+        )
         raise
-    _tell(order, folder, run, voice)
+    _tell(order, folder, run, console)
 
 
 @dataclass(frozen=True)
@@ -257,12 +259,12 @@ class _Sources:
     watched: Pairs | None
 
     @classmethod
-    def of(cls, order: Order, voice: Voice) -> _Sources:
+    def of(cls, order: Order, console: Console) -> _Sources:
         data = None if order.data is None else Path(order.data)
-        pairs = pairs_from(data, order.set, "train", note=voice.note)
+        pairs = pairs_from(data, order.set, "train", note=console.note)
         watched = pairs_from(data, order.set, "test") if order.watch_test else None
         if watched is not None and watched.keys == pairs.keys:
-            voice.note("the pairs that are watched are those that are trained on")
+            console.note("the pairs that are watched are those that are trained on")
         kept, validation = held_out(pairs, seed=order.config.seed) if order.validate else (pairs, None)
         return cls(kept, validation, watched)
 
@@ -271,27 +273,27 @@ def _trained(
     order: Order,
     sources: _Sources,
     folder: Path,
-    voice: Voice,
+    console: Console,
     report: Stages,
     *,
     resume: bool,
     options: dict[str, Any],
 ) -> TrainingRun:
-    from partwhole.matching.evaluation import Examination
+    from partwhole.matching.evaluation import Benchmark
     from partwhole.matching.training.train import stock_for, takes_distances, train
 
     watch = {}
     if sources.watched is not None:
         # first of all: without ground truth it fails at once, and not after an hour of eigenfunctions
         name = sources.watched.name
-        watched = with_truth(read_pairs(sources.watched, voice, report), name, voice)
-        watch["test"] = Examination(watched, order.config, name=name, progress=report, **options)
+        watched = with_truth(read_pairs(sources.watched, console, report), name, console)
+        watch["test"] = Benchmark(watched, order.config, name=name, progress=report, **options)
 
-    held = read_pairs(sources.train, voice, report)
-    unseen = [] if sources.validation is None else read_pairs(sources.validation, voice, report)
+    held = read_pairs(sources.train, console, report)
+    unseen = [] if sources.validation is None else read_pairs(sources.validation, console, report)
     if order.vertices is not None:
         held, unseen = (with_fewer_vertices(pairs, order.vertices, progress=report) for pairs in (held, unseen))
-    _note_small_meshes(held, order, voice)
+    _note_small_meshes(held, order, console)
     start, teacher = (
         None if file is None else named_model(file, order.device) for file in (order.start, order.teacher)
     )
@@ -301,7 +303,7 @@ def _trained(
     stock = stock_for(held, order.config, **knobs)
     validation = stock_for(unseen, order.config, **knobs) if unseen else None
     for note in stock.notes:
-        voice.note(note)
+        console.note(note)
     with stop_between_iterations() as stop:
 
         def heartbeat(state: Progress) -> None:
@@ -312,11 +314,11 @@ def _trained(
         return train(stock, order.config, validation=validation, watch=watch, **knobs)
 
 
-def _note_small_meshes(held: list[Pair], order: Order, voice: Voice) -> None:
+def _note_small_meshes(held: list[Pair], order: Order, console: Console) -> None:
     fewest = min(pair.part.n_vertices for pair in held)
     most = max(10, fewest // _VERTICES_A_FUNCTION)
     if order.config.map_eigenpairs > most:
-        voice.note(
+        console.note(
             f"the smallest part has {fewest} vertices, too few for {order.config.map_eigenpairs} eigenfunctions to mean "
             f"much; --with map_eigenpairs={most} may match better"
         )
@@ -328,30 +330,30 @@ def _has_gpu() -> bool:
     return bool(torch.cuda.is_available())
 
 
-def _tell(order: Order, folder: Path, run: TrainingRun, voice: Voice) -> None:
+def _tell(order: Order, folder: Path, run: TrainingRun, console: Console) -> None:
     from partwhole.matching.training.run_folder import MODEL, SHOWN, VALIDATED
 
     errors = [found for found in run.evaluations if found["data"] != "validation"]
     if errors:
         rows = [(str(found["iteration"]), *(f"{found[name]:.2f}" for name in SHOWN)) for found in errors[-_SHOWN:]]
-        voice.table(
+        console.table(
             rows, head=("iteration", *SHOWN), title="errors × 100 on the watched pairs; nothing was chosen by them"
         )
     n, losses = len(run.losses), run.losses.sum(axis=1)
     few = max(1, n // 10)
     ends = {"first": float(losses[:few].mean()), "last": float(losses[-few:].mean())}
-    voice.say(f"{n} iterations in {run.seconds:.1f} s, {1000 * run.seconds / n:.1f} ms each")
-    voice.say(f"mean loss: {ends['first']:.4g} in the first tenth of them, {ends['last']:.4g} in the last")
+    console.say(f"{n} iterations in {run.seconds:.1f} s, {1000 * run.seconds / n:.1f} ms each")
+    console.say(f"mean loss: {ends['first']:.4g} in the first tenth of them, {ends['last']:.4g} in the last")
     files = {"model": folder / MODEL}
     if run.validated is not None:
         files["validated"] = folder / VALIDATED
     for file in files.values():
-        voice.say(f"wrote {file}")
+        console.say(f"wrote {file}")
     evaluate = command_line(
         "evaluate", *(["--data", order.data] if order.data else []), "--set", order.set, "--model", folder
     )
-    voice.say(f"evaluate it with: {evaluate}")
-    voice.finish(
+    console.say(f"evaluate it with: {evaluate}")
+    console.finish(
         {
             "folder": folder,
             **order.to_json(),
@@ -361,17 +363,17 @@ def _tell(order: Order, folder: Path, run: TrainingRun, voice: Voice) -> None:
             "terms": run.terms,
             "mean_loss_of_tenth": ends,
             "evaluations": run.evaluations,
-            "notes": voice.notes,
+            "notes": console.notes,
             "files": files,
         }
     )
 
 
-def _list_presets(voice: Voice) -> None:
-    voice.say("--preset, and how it differs from the defaults")
+def _list_presets(console: Console) -> None:
+    console.say("--preset, and how it differs from the defaults")
     for name, changed in preset_rows():
-        voice.say(f"  {name:<21} {changed}")
-    voice.say("--with, the default, and what it may be")
+        console.say(f"  {name:<21} {changed}")
+    console.say("--with, the default, and what it may be")
     for name, default, values in choice_rows():
-        voice.say(f"  {name:<21} {default:<14} {values}")
-    voice.finish({"presets": {name: config.to_json() for name, config in PRESETS.items()}})
+        console.say(f"  {name:<21} {default:<14} {values}")
+    console.finish({"presets": {name: config.to_json() for name, config in PRESETS.items()}})

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from partwhole.cli.shared.console import Voice
+from partwhole.cli.shared.console import Console
 from partwhole.cli.shared.learning import chosen_cache
 from partwhole.cli.shared.match_output import MAP, SUMMARY
 from partwhole.cli.shared.models import model_file, offered_models
@@ -70,7 +70,7 @@ def view(
     from partwhole.viewer.page.results import read_scene
     from partwhole.viewer.page.session import Session
 
-    voice = Voice(as_json=as_json, quiet=quiet)
+    console = Console(as_json=as_json, quiet=quiet)
     weights = _weights(model)
     if export is not None:
         if export.suffix.lower() not in (".html", ".htm"):
@@ -78,17 +78,17 @@ def view(
         check_file(export, [*_opened(paths or []), truth, Path(weights), box()], option="--export")
     scene = None
     if paths:
-        with voice.warnings_as_notes():
+        with console.warnings_as_notes():
             scene = read_scene(paths, truth=truth)
     elif truth is not None:
         raise ValueError("--truth needs a result to compare with; give its folder")
     if export is not None:
         if method != "fast_marching" or sound:
-            voice.note("--method and --sound are for the page that is served; a report measures along edges")
-        _exported(scene, export, weights, chosen_cache(cache, voice), voice)
+            console.note("--method and --sound are for the page that is served; a report measures along edges")
+        _exported(scene, export, weights, chosen_cache(cache, console), console)
     else:
-        session = Session(None, method=method, sound=sound, model=weights, cache=chosen_cache(cache, voice))
-        _served(scene, session, voice, port=port, open_browser=open_browser)
+        session = Session(None, method=method, sound=sound, model=weights, cache=chosen_cache(cache, console))
+        _served(scene, session, console, port=port, open_browser=open_browser)
 
 
 def _weights(model: str) -> str | Path:
@@ -106,43 +106,43 @@ def _opened(paths: list[Path]) -> list[Path]:
     ]
 
 
-def _exported(scene: Scene | None, path: Path, weights: str | Path, cache: Cache | None, voice: Voice) -> None:
+def _exported(scene: Scene | None, path: Path, weights: str | Path, cache: Cache | None, console: Console) -> None:
     from partwhole.viewer.page.export import export_report
     from partwhole.viewer.page.matching import NoModel, matched
 
     if scene is None:
         raise ValueError("--export needs something to show; give the folder of a result, or meshes")
     if scene.is_large:
-        voice.say("simplifying large surfaces for display …")
+        console.say("simplifying large surfaces for display …")
         scene = scene.simplified(cache=cache)
     for note in scene.notes:
-        voice.note(note)
+        console.note(note)
     if scene.whole is not None and scene.vertex_map is None:
         try:
-            scene = matched(scene, model=weights, tell=voice.say)
+            scene = matched(scene, model=weights, tell=console.say)
         except NoModel as missing:
-            voice.note(str(missing))
+            console.note(str(missing))
     export_report(scene, path)
-    voice.say(f"wrote {path}")
-    voice.finish({"export": path, "bytes": path.stat().st_size, "notes": voice.notes})
+    console.say(f"wrote {path}")
+    console.finish({"export": path, "bytes": path.stat().st_size, "notes": console.notes})
 
 
-def _served(scene: Scene | None, session: Session, voice: Voice, *, port: int, open_browser: bool) -> None:
+def _served(scene: Scene | None, session: Session, console: Console, *, port: int, open_browser: bool) -> None:
     from partwhole.viewer.page.server import PageServer
 
     before = threading.enumerate()
     with PageServer(session, port=port) as server:
         if scene is not None:
             session.open(scene)
-        voice.say(f"open {server.address} (Ctrl-C ends)")
-        voice.finish({"address": server.address, "notes": voice.notes})
+        console.say(f"open {server.address} (Ctrl-C ends)")
+        console.finish({"address": server.address, "notes": console.notes})
         sys.stdout.flush()  # whoever reads it through a pipe waits for the address
         if open_browser:
             webbrowser.open(server.address)
         try:
             server.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:  # the way to end it, not a failure
-            voice.say("closed")
+            console.say("closed")
     _end_at_once(before)
 
 

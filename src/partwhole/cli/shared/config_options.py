@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from partwhole.matching.training.config import PRESETS, TrainingConfig, preset
 
 # choices of how a trained network is used; training is not concerned with them
-AT_MATCHING = ("headings", "whole_headings", "upright", "alignments", "judged_by", "vertical")
+AT_MATCHING = ("yaw_steps", "whole_yaw_steps", "upright", "alignments", "score_weights", "vertical")
 
 
 def chosen_config(
@@ -51,8 +51,8 @@ def chosen_config(
 def changed_choices(changes: Sequence[str]) -> dict[str, Any]:
     """What "name=value" each says; a name that there is not is kept, for `with_changes` to refuse.
 
-    >>> changed_choices(["upright=no", "judged-by=0,10,30"])
-    {'upright': False, 'judged_by': (0.0, 10.0, 30.0)}
+    >>> changed_choices(["upright=no", "score-weights=0,10,30"])
+    {'upright': False, 'score_weights': (0.0, 10.0, 30.0)}
     """
     given: dict[str, Any] = {}
     for change in changes:

@@ -18,7 +18,7 @@ from partwhole.store.atomic import atomic_write
 Progress = Callable[[int, int], None]
 
 
-class Voice:
+class Console:
     """Says things in the way that was asked for.
 
     Parameters

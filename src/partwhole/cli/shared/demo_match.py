@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from partwhole.cli.shared.console import Voice, output_folder
+from partwhole.cli.shared.console import Console, output_folder
 from partwhole.cli.shared.learning import stages
 from partwhole.cli.shared.match_output import summary_of, write_map, write_pictures, write_summary
 from partwhole.store.extras import how_to_install
@@ -35,7 +35,7 @@ def why_not(model: str) -> str | None:
     return None
 
 
-def demo_match(cut: Cut, pose: Mesh, model: str, folder: Path, voice: Voice) -> dict[str, Any]:
+def demo_match(cut: Cut, pose: Mesh, model: str, folder: Path, console: Console) -> dict[str, Any]:
     """Match the part to its whole in another pose; files go to the folder, errors are those of the summary.
 
     Parameters
@@ -44,7 +44,7 @@ def demo_match(cut: Cut, pose: Mesh, model: str, folder: Path, voice: Voice) -> 
     pose : another pose of the same whole, with the same vertices
     model : a name in the box, or a file
     folder : for what `partwhole match` writes
-    voice : told of progress
+    console : told of progress
     """
     from partwhole.cli.shared.models import named_model
     from partwhole.datasets.ground_truth import GroundTruth
@@ -52,7 +52,7 @@ def demo_match(cut: Cut, pose: Mesh, model: str, folder: Path, voice: Voice) -> 
     from partwhole.geodesics import geodesic_distances
     from partwhole.matching.pipeline import match
 
-    with stages(voice) as report:
+    with stages(console) as report:
         found = match(cut.part, pose, model=named_model(model, "cpu"), progress=report)
     truth = GroundTruth.of_map(cut.vertex_map)
     errors = geodesic_errors(found.vertex_map, truth, geodesic_distances(pose), area=pose.area)

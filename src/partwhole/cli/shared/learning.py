@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from partwhole.cli.shared.console import Voice
+from partwhole.cli.shared.console import Console
 from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.store.cache import Cache
 from partwhole.store.extras import how_to_install
@@ -51,18 +51,18 @@ def ready(device: Device) -> None:
         raise ValueError(re.sub(r"device='(\w+)'", r"--device \1", str(error))) from None
 
 
-def chosen_cache(wanted: bool, voice: Voice) -> Cache | None:
+def chosen_cache(wanted: bool, console: Console) -> Cache | None:
     """The user's cache, if it is wanted and there is a place for it; a note says why nothing is kept."""
     if not wanted:
         return None
     try:
-        return Cache.default(tell=voice.note)
+        return Cache.default(tell=console.note)
     except OSError as error:
-        voice.note(f"nothing is kept for other runs: {error}")
+        console.note(f"nothing is kept for other runs: {error}")
         return None
 
 
-def read_pairs(pairs: Pairs, voice: Voice, report: Stages) -> list[Pair]:
+def read_pairs(pairs: Pairs, console: Console, report: Stages) -> list[Pair]:
     """All pairs; what was left out while reading them becomes a note, once."""
     held = []
     for done, pair in enumerate(pairs):
@@ -71,11 +71,11 @@ def read_pairs(pairs: Pairs, voice: Voice, report: Stages) -> list[Pair]:
         held.append(pair)
     report("reading", len(held), len(held))
     for note in dict.fromkeys(note for pair in held for note in pair.notes):
-        voice.note(note)
+        console.note(note)
     return held
 
 
-def with_truth(held: list[Pair], name: str, voice: Voice) -> list[Pair]:
+def with_truth(held: list[Pair], name: str, console: Console) -> list[Pair]:
     """The pairs whose error can be measured; a note says how many can't."""
     known = [pair for pair in held if pair.ground_truth is not None and len(pair.ground_truth)]
     if not known:
@@ -83,7 +83,7 @@ def with_truth(held: list[Pair], name: str, voice: Voice) -> list[Pair]:
             f"{name}: none of the {len(held)} pairs has ground truth, so no error can be measured; put it into maps/"
         )
     if len(known) < len(held):
-        voice.note(f"{name}: {len(held) - len(known)} of {len(held)} pairs have no ground truth and are left out")
+        console.note(f"{name}: {len(held) - len(known)} of {len(held)} pairs have no ground truth and are left out")
     return known
 
 
@@ -124,10 +124,10 @@ class Stages:
 
 
 @contextmanager
-def stages(voice: Voice) -> Iterator[Stages]:
+def stages(console: Console) -> Iterator[Stages]:
     """Bars on stderr for as long as it lasts, lines where that is a file, nothing in JSON or in silence."""
-    if voice.quiet or voice.as_json or not sys.stderr.isatty():
-        yield Stages(lines=not (voice.quiet or voice.as_json))
+    if console.quiet or console.as_json or not sys.stderr.isatty():
+        yield Stages(lines=not (console.quiet or console.as_json))
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

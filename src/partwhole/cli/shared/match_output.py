@@ -17,7 +17,7 @@ from partwhole.store.atomic import atomic_write
 from partwhole.store.markdown import escaped
 
 if TYPE_CHECKING:
-    from partwhole.matching.result import AsMatched, MatchedScan
+    from partwhole.matching.result import CoarseMatch, MatchResult
     from partwhole.store.cache import Cache
 
 MAP, SUMMARY = "map.npz", "summary.json"
@@ -32,7 +32,7 @@ _HIGH = 460
 _LISTED = 20
 
 
-def write_map(folder: Path, found: MatchedScan) -> dict[str, Path]:
+def write_map(folder: Path, found: MatchResult) -> dict[str, Path]:
     """map.npz, map.csv, map.vts, part.ply and whole.ply; vertices are numbered alike in all of them.
 
     map.npz holds vertex_map, confidence, doubtful and matched, one entry a vertex of the part, and vertex_map_before if the
@@ -63,13 +63,13 @@ def write_map(folder: Path, found: MatchedScan) -> dict[str, Path]:
     return files
 
 
-def write_pictures(folder: Path, found: MatchedScan, cache: Cache | None = None) -> dict[str, Path]:
+def write_pictures(folder: Path, found: MatchResult, cache: Cache | None = None) -> dict[str, Path]:
     """map.png, part and whole in the same colours, and confidence.png; drawn once, if there is a cache to keep them."""
     files = {name: folder / name for name in ("map.png", "confidence.png")}
-    shown: MatchedScan | AsMatched = found
+    shown: MatchResult | CoarseMatch = found
     matched: Any = found.matched
     if max(found.part.n_vertices, found.whole.n_vertices) > _DRAWN:
-        shown, matched = found.as_matched, None
+        shown, matched = found.coarse, None
     up: Any = found.up if not any(axis.startswith("-") for axis in found.up) else None
     key = None if cache is None else _pictured(shown, matched, up)
     held = None if cache is None or key is None else cache.get(key)
@@ -84,7 +84,7 @@ def write_pictures(folder: Path, found: MatchedScan, cache: Cache | None = None)
     return files
 
 
-def _draw(files: dict[str, Path], shown: MatchedScan | AsMatched, matched: Any, up: Any) -> None:
+def _draw(files: dict[str, Path], shown: MatchResult | CoarseMatch, matched: Any, up: Any) -> None:
     from partwhole.viewer.figures.map_figures import confidence_figure, map_figure
 
     sizes = {"panel_height": _HIGH}
@@ -93,7 +93,7 @@ def _draw(files: dict[str, Path], shown: MatchedScan | AsMatched, matched: Any, 
     confidence_figure(shown.part, shown.confidence, up=axis, path=files["confidence.png"], **sizes)
 
 
-def _pictured(shown: MatchedScan | AsMatched, matched: Any, up: Any) -> dict[str, Any]:
+def _pictured(shown: MatchResult | CoarseMatch, matched: Any, up: Any) -> dict[str, Any]:
     """Everything that the pictures depend on."""
     return {
         "what": "pictures of a map",
@@ -114,7 +114,7 @@ def write_summary(folder: Path, summary: dict[str, Any]) -> None:
     write_text(folder / SUMMARY, to_json(summary) + "\n")
 
 
-def summary_of(found: MatchedScan) -> dict[str, Any]:
+def summary_of(found: MatchResult) -> dict[str, Any]:
     """What is known about a map, in plain numbers and words."""
     fit = found.fit
     return {
@@ -122,14 +122,14 @@ def summary_of(found: MatchedScan) -> dict[str, Any]:
         "part_faces": found.part.n_faces,
         "whole_vertices": found.whole.n_vertices,
         "whole_faces": found.whole.n_faces,
-        "matched_with_vertices": dict(zip(("part", "whole"), found.as_matched.sizes, strict=True)),
+        "matched_with_vertices": dict(zip(("part", "whole"), found.coarse.sizes, strict=True)),
         "area_share": found.part.area * found.factor**2 / found.whole.area,
         "model": found.model,
         "read_out": found.read_out,
         "units": found.scaling.reason,
         "factor": found.factor,
         "up": {"part": found.up[0], "whole": found.up[1]},
-        "heading": found.heading,
+        "yaw": found.yaw,
         "guaranteed": fit.guaranteed,
         "criterion": fit.criterion,
         "distortion": fit.distortion,
@@ -236,7 +236,7 @@ def markdown(summary: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _csv(found: MatchedScan) -> str:
+def _csv(found: MatchResult) -> str:
     rows = zip(
         found.vertex_map.tolist(), found.confidence.round(4).tolist(), found.doubtful.astype(int).tolist(), strict=True
     )

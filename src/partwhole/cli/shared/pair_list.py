@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from partwhole.cli.shared.console import Voice, write_text
+from partwhole.cli.shared.console import Console, write_text
 from partwhole.cli.shared.match_output import SUMMARY
 from partwhole.datasets.synthetic.folder import mesh_files, named_surface, surface_files
 from partwhole.mesh.formats.common import counted
@@ -164,7 +164,7 @@ def match_list(
     folder: Path,
     choices: Mapping[str, Any],
     one: Callable[[Entry, Path], dict[str, Any]],
-    voice: Voice,
+    console: Console,
 ) -> list[dict[str, Any]]:
     """Match each pair into a folder of its own; those that were finished with the same choices are left alone.
 
@@ -174,7 +174,7 @@ def match_list(
     folder : for all results; pairs.csv in it says how each one ended
     choices : that a finished result must have been made with
     one : matches a pair into its folder and gives its summary
-    voice : says how it goes
+    console : says how it goes
     """
     done: list[dict[str, Any]] = []
     for number, entry in enumerate(entries, start=1):
@@ -183,16 +183,16 @@ def match_list(
         before = _finished(place, entry, choices)
         if before is not None:
             row |= {"state": "finished before", **_measures(before)}
-            voice.say(f"{number} of {len(entries)}, {entry.name}: finished before, left as it is")
+            console.say(f"{number} of {len(entries)}, {entry.name}: finished before, left as it is")
         else:
             try:
                 row |= {"state": "done", **_measures(one(entry, place))}
             except (ValueError, OSError) as fault:
                 # a pair that can't be matched must not stop the others
                 row |= {"state": "failed", "reason": " ".join(str(fault).split())}
-                voice.note(f"{entry.name} failed: {row['reason']}")
+                console.note(f"{entry.name} failed: {row['reason']}")
             else:
-                voice.say(f"{number} of {len(entries)}, {entry.name}: {100 * row['doubtful']:.0f} % doubtful")
+                console.say(f"{number} of {len(entries)}, {entry.name}: {100 * row['doubtful']:.0f} % doubtful")
         done.append(row)
         _write_table(folder / TABLE, done)
     return done

@@ -52,7 +52,7 @@ def people_pairs(
 ) -> Pairs:
     """Parts cut from people in random poses; the whole is the same person, or another one, in another pose.
 
-    Part and whole have different triangulations, of different sizes, and different headings. The ground truth is the
+    Part and whole have different triangulations, of different sizes, and different yaw_steps. The ground truth is the
     same point of the people's common surface, as a point in a triangle of the whole; `pairs.rounded()` gives vertices.
     Each whole has area 1; a part has the scale of the person that it was cut from, at area 1 in the triangulation that it
     was cut from. Coarse triangulations lose up to 4 % of the area (2000 vertices), so lengths agree to within 2 %.

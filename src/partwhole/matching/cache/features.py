@@ -1,4 +1,4 @@
-"""Features of a whole at several headings, computed once: for many parts in one run, and for those of later ones."""
+"""Features of a whole at several yaw_steps, computed once: for many parts in one run, and for those of later ones."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from partwhole.matching.cache.results import surroundings
-from partwhole.matching.cache.templates import Recall
+from partwhole.matching.cache.templates import Templates
 from partwhole.matching.ensemble import Ensemble
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.network.surface import Surface
-from partwhole.matching.search.trials import features_at, whole_headings
+from partwhole.matching.search.trials import features_at, whole_yaw_steps
 from partwhole.store.cache import Cache, hash_of
 
 # wholes whose features are kept in files
@@ -34,7 +34,7 @@ def weights_of(matcher: Matcher) -> str:
 
 
 class WholeFeatures:
-    """Gives `features_at` the headings of a whole, from memory, from the cache, or from the network.
+    """Gives `features_at` the yaw_steps of a whole, from memory, from the cache, or from the network.
 
     Parameters
     ----------
@@ -44,19 +44,19 @@ class WholeFeatures:
     cache : what is in files; None: nothing
     """
 
-    def __init__(self, matcher: Matcher, whole: str, recall: Recall, cache: Cache | None) -> None:
+    def __init__(self, matcher: Matcher, whole: str, recall: Templates, cache: Cache | None) -> None:
         self._matcher, self._whole, self._recall, self._cache = matcher, whole, recall, cache
 
-    def __call__(self, whole: Surface, up: str, headings: int) -> list[tuple[float, Tensor]]:
+    def __call__(self, whole: Surface, up: str, yaw_steps: int) -> list[tuple[float, Tensor]]:
         """Angles and features.
 
         Parameters
         ----------
         whole : the surface, upright
         up : the axis that was taken for the vertical one
-        headings : at which the part is tried
+        yaw_steps : at which the part is tried
         """
-        count = whole_headings(self._matcher, headings)
+        count = whole_yaw_steps(self._matcher, yaw_steps)
 
         def find() -> list[tuple[float, Tensor]]:
             return self._from_files(whole, up, count)
@@ -71,7 +71,7 @@ class WholeFeatures:
             "whole": self._whole,
             "model": weights_of(self._matcher),
             "up": up,
-            "headings": count,
+            "yaw_steps": count,
             "device": self._matcher.device.type,
         }
         # 10 MB for 5000 vertices: a few templates are worth it, and a later one takes the place of an earlier one

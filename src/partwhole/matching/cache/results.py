@@ -20,8 +20,8 @@ import numpy as np
 
 from partwhole._version import __version__
 from partwhole.matching.confidence.regions import DoubtfulRegion
-from partwhole.matching.result import AsMatched, Fit, MatchedScan
-from partwhole.matching.scans.prepare import Given
+from partwhole.matching.result import CoarseMatch, Fit, MatchResult
+from partwhole.matching.scans.prepare import Scans
 from partwhole.matching.scans.units import Scaling
 from partwhole.mesh import Mesh
 from partwhole.store.cache import Cache
@@ -65,7 +65,7 @@ def content_of(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def question(given: Given, model: str, choices: Mapping[str, Any]) -> dict[str, Any]:
+def result_key(given: Scans, model: str, choices: Mapping[str, Any]) -> dict[str, Any]:
     """The key of an answer.
 
     Parameters
@@ -84,20 +84,20 @@ def question(given: Given, model: str, choices: Mapping[str, Any]) -> dict[str, 
     }
 
 
-def keep_answer(cache: Cache, key: Mapping[str, Any], found: MatchedScan, given: Given) -> None:
+def store_result(cache: Cache, key: Mapping[str, Any], found: MatchResult, given: Scans) -> None:
     """Put a map into the cache."""
     arrays = {
         "vertex_map": found.vertex_map,
         "confidence": found.confidence,
         "matched": found.matched,
         "functional_map": found.functional_map,
-        "matched_map": found.as_matched.vertex_map,
-        "matched_confidence": found.as_matched.confidence,
+        "matched_map": found.coarse.vertex_map,
+        "matched_confidence": found.coarse.confidence,
     }
     if found.vertex_map_before is not None:
         arrays["vertex_map_before"] = found.vertex_map_before
     for role in ("part", "whole"):
-        mesh = getattr(found.as_matched, role)
+        mesh = getattr(found.coarse, role)
         # a surface that was matched as it was given need not be written again
         if mesh is not getattr(found, role):
             arrays |= {f"{role}_vertices": mesh.vertices, f"{role}_faces": mesh.faces}
@@ -108,7 +108,7 @@ def keep_answer(cache: Cache, key: Mapping[str, Any], found: MatchedScan, given:
         "scaling": asdict(found.scaling),
         "factor": found.factor,
         "up": found.up,
-        "heading": found.heading,
+        "yaw": found.yaw,
         "read_out": found.read_out,
         "model": found.model,
         # how files were read is said anew: they may be others, with the same contents
@@ -119,7 +119,7 @@ def keep_answer(cache: Cache, key: Mapping[str, Any], found: MatchedScan, given:
     cache.put(key, arrays)
 
 
-def kept_answer(cache: Cache, key: Mapping[str, Any], given: Given) -> MatchedScan | None:
+def cached_result(cache: Cache, key: Mapping[str, Any], given: Scans) -> MatchResult | None:
     """The map that was found before for these surfaces, or None."""
     arrays = cache.get(key)
     if arrays is None:
@@ -134,7 +134,7 @@ def kept_answer(cache: Cache, key: Mapping[str, Any], given: Given) -> MatchedSc
 
     regions = [DoubtfulRegion(**{**region, "centre": tuple(region["centre"])}) for region in said["regions"]]
     scaling = said["scaling"]
-    return MatchedScan(
+    return MatchResult(
         part=given.part,
         whole=given.whole,
         vertex_map=arrays["vertex_map"],
@@ -148,8 +148,8 @@ def kept_answer(cache: Cache, key: Mapping[str, Any], given: Given) -> MatchedSc
         scaling=Scaling(tuple(scaling["factors"]), scaling["reason"], tuple(scaling["others"])),
         factor=said["factor"],
         up=(said["up"][0], said["up"][1]),
-        heading=said["heading"],
-        as_matched=AsMatched(surface("part"), surface("whole"), arrays["matched_map"], arrays["matched_confidence"]),
+        yaw=said["yaw"],
+        coarse=CoarseMatch(surface("part"), surface("whole"), arrays["matched_map"], arrays["matched_confidence"]),
         read_out=said["read_out"],
         model=said["model"],
         notes=(*given.notes, *said["notes"]),
@@ -159,6 +159,6 @@ def kept_answer(cache: Cache, key: Mapping[str, Any], given: Given) -> MatchedSc
     )
 
 
-def without_times(found: MatchedScan) -> MatchedScan:
+def without_times(found: MatchResult) -> MatchResult:
     """The same as if it took no time and came from nowhere: what two answers to one question have in common."""
     return replace(found, seconds={}, from_cache=False)

@@ -1,4 +1,4 @@
-"""Recall: what was computed of a whole, for the next part that is matched to it: one template, many scans."""
+"""Templates: what was computed of a whole, for the next part that is matched to it: one template, many scans."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class Recall:
+class Templates:
     """Holds what was computed of the last whole, and nothing of those before.
 
     Examples
     --------
-    >>> recall = Recall()
+    >>> recall = Templates()
     >>> recall.of("template", "area", lambda: 2.0), recall.of("template", "area", lambda: 3.0)
     (2.0, 2.0)
     >>> recall.of("another", "area", lambda: 5.0), recall.of("template", "area", lambda: 3.0)

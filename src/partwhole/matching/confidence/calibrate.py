@@ -10,29 +10,27 @@ from jaxtyping import Float
 
 from partwhole.datasets.pairs import Pair
 from partwhole.evaluation import Calibration, calibration, geodesic_errors
-from partwhole.matching.confidence.cues import signs_of
-from partwhole.matching.confidence.fit import fit_of, tempered
-from partwhole.matching.confidence.rule import NAMES, RIGHT, Signs, confidence_of, rule_for
+from partwhole.matching.confidence.cues import cues_of
+from partwhole.matching.confidence.fit import fit_of, limited
+from partwhole.matching.confidence.rule import NAMES, RIGHT, Cues, confidence_of, rule_for
 from partwhole.matching.matcher import Matcher
-from partwhole.matching.search.pair import shown
-from partwhole.matching.search.search import best_position
+from partwhole.matching.search.pair import surface_pair
+from partwhole.matching.search.search import search
 from partwhole.matching.training.prepared_pairs import Report
 from partwhole.store.cache import Cache
 
 
-def signs_and_errors(
-    pair: Pair, matcher: Matcher, *, cache: Cache | None = None
-) -> tuple[Signs, Float[np.ndarray, "g"]]:
-    """Signs and errors, in √area of the whole, of the vertices of a pair whose truth is known; see `judged`."""
+def cues_and_errors(pair: Pair, matcher: Matcher, *, cache: Cache | None = None) -> tuple[Cues, Float[np.ndarray, "g"]]:
+    """Cues and errors, in √area of the whole, of the vertices of a pair whose truth is known; see `judged`."""
     found = judged(pair, matcher, cache=cache)
     return found.signs, found.errors
 
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Signs, confidence and errors, in √area of the whole, of the vertices of a pair whose truth is known."""
+    """Cues, confidence and errors, in √area of the whole, of the vertices of a pair whose truth is known."""
 
-    signs: Signs
+    signs: Cues
     confidence: Float[np.ndarray, "g"]
     errors: Float[np.ndarray, "g"]
 
@@ -48,17 +46,17 @@ def judged(pair: Pair, matcher: Matcher, *, cache: Cache | None = None) -> Judge
     """
     if pair.ground_truth is None or len(pair.ground_truth) == 0:
         raise ValueError(f"{pair.name} has no ground truth, so its errors can't be measured; leave it out")
-    given = shown(pair.part, pair.whole, 1.0, matcher, cache=cache)
-    position = best_position(matcher, given, headings=matcher.config.headings)
-    part, whole = position.shown.part, position.shown.whole
+    given = surface_pair(pair.part, pair.whole, 1.0, matcher, cache=cache)
+    position = search(matcher, given, yaw_steps=matcher.config.yaw_steps)
+    part, whole = position.pair.part, position.pair.whole
     vertex_map = matcher.read(position.chosen.nearest, part, whole, "lateration")
-    signs = signs_of(vertex_map, position, matcher, moved=vertex_map)
+    signs = cues_of(vertex_map, position, matcher, moved=vertex_map)
     assert whole.distances is not None
     found = vertex_map.cpu().numpy().astype(np.int64)
     errors = geodesic_errors(found, pair.ground_truth, whole.distances.cpu().numpy(), area=pair.whole.area)
     rows = pair.ground_truth.part_vertices
-    sure = tempered(confidence_of(signs, rule_for(matcher.card)), fit_of(vertex_map, position), position)
-    return Judged(Signs(**{name: getattr(signs, name)[rows] for name in NAMES}), sure[rows], errors)
+    sure = limited(confidence_of(signs, rule_for(matcher.card)), fit_of(vertex_map, position), position)
+    return Judged(Cues(**{name: getattr(signs, name)[rows] for name in NAMES}), sure[rows], errors)
 
 
 def calibration_of(

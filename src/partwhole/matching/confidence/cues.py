@@ -1,4 +1,4 @@
-"""Signs of a wrong place, seen without the truth: distances, curvature, features and other maps that disagree with it.
+"""Cues of a wrong place, seen without the truth: distances, curvature, features and other maps that disagree with it.
 
 Each alone misses something. A body that is taken the wrong way round has hardly any distortion, but curves otherwise, and has
 rivals; a limb that slides along itself keeps its distances, but the network is less sure of its place.
@@ -12,13 +12,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from partwhole.matching.confidence.rule import NAMES, Signs
+from partwhole.matching.confidence.rule import NAMES, Cues
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.network.surface import Surface
 from partwhole.matching.readout.lateration import guaranteed_pairs, laterated
 from partwhole.matching.readout.soft_map import nearest_rows, soft_map
 from partwhole.matching.search.score import curvature_agreement
-from partwhole.matching.search.search import Position
+from partwhole.matching.search.search import SearchResult
 
 # what is close, near and far, in √area of the whole
 _CLOSE, _NEAR, _FAR = 0.06, 0.12, 0.25
@@ -29,15 +29,15 @@ _SHARPNESS = 0.3
 _ROWS = 512
 
 
-def signs_of(
+def cues_of(
     vertex_map: Int[Tensor, "p"],
-    position: Position,
+    position: SearchResult,
     matcher: Matcher,
     *,
     smooth: Int[Tensor, "p"] | None = None,
     moved: Int[Tensor, "p"] | None = None,
     of_whole: Float[Tensor, "*m n f"] | None = None,
-) -> Signs:
+) -> Cues:
     """The signs of a map that was read in a position.
 
     Parameters
@@ -48,7 +48,7 @@ def signs_of(
     smooth, moved : the map by the spectral read-out, and by lateration, if they are known
     of_whole : features of the whole as it was seen in the chosen trial, if they are known
     """
-    part, whole = position.shown.part, position.shown.whole
+    part, whole = position.pair.part, position.pair.whole
     D = whole.distances
     assert D is not None
     smooth = matcher.read(position.chosen.nearest, part, whole, "spectral") if smooth is None else smooth
@@ -60,11 +60,11 @@ def signs_of(
     misfit = max(1 - float(curvature_agreement(vertex_map, part, whole)), 0.0)
     columns = [*distortions.unbind(1), _rivals(vertex_map, position), *averaged.unbind(1)]
     found = [column.cpu().double().numpy() for column in columns]
-    return Signs(**dict(zip(NAMES, [*found, np.full(len(part), misfit)], strict=True)))
+    return Cues(**dict(zip(NAMES, [*found, np.full(len(part), misfit)], strict=True)))
 
 
-def _rivals(vertex_map: Int[Tensor, "p"], position: Position) -> Float[Tensor, "p"]:
-    D = position.shown.whole.distances
+def _rivals(vertex_map: Int[Tensor, "p"], position: SearchResult) -> Float[Tensor, "p"]:
+    D = position.pair.whole.distances
     assert D is not None
     scores = torch.tensor([trial.score for trial in position.trials])
     shares = torch.softmax((scores.min() - scores) / _SHARPNESS, dim=0).tolist()
@@ -76,7 +76,7 @@ def _rivals(vertex_map: Int[Tensor, "p"], position: Position) -> Float[Tensor, "
 
 def _of_features(
     vertex_map: Int[Tensor, "p"],
-    position: Position,
+    position: SearchResult,
     matcher: Matcher,
     of_whole: Float[Tensor, "*m n f"] | None,
 ) -> tuple[Float[Tensor, "p"], Float[Tensor, "p"], Float[Tensor, "p"]]:
@@ -85,7 +85,7 @@ def _of_features(
     of_whole = matcher.features(seen_whole) if of_whole is None else of_whole
     one, other = matcher.compared(matcher.features(seen), of_whole)[0]
     one, other = normalize(one, dim=-1), normalize(other, dim=-1)
-    D, D_part = position.shown.whole.distances, position.shown.part.distances
+    D, D_part = position.pair.whole.distances, position.pair.part.distances
     assert D is not None
     assert D_part is not None
     spread = torch.cat(

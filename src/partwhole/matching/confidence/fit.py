@@ -12,7 +12,7 @@ from partwhole.matching.confidence.regions import reversed_share
 from partwhole.matching.result import DOUBTFUL, Fit
 from partwhole.matching.scans.units import percent
 from partwhole.matching.search.score import curvature_agreement
-from partwhole.matching.search.search import STRETCHED, Position
+from partwhole.matching.search.search import STRETCHED, SearchResult
 from partwhole.matching.search.trials import best_stretch, rival
 
 # of a map that fits, less than this is doubtful; lateration makes distances agree even where all is wrong
@@ -21,12 +21,12 @@ _MOSTLY = 2 / 3
 FEW = 100
 
 
-def fit_of(vertex_map: Int[Tensor, "p"], position: Position) -> Fit:
+def fit_of(vertex_map: Int[Tensor, "p"], position: SearchResult) -> Fit:
     """How well a map fits that was read in this position."""
-    part, whole, (part_mesh, whole_mesh) = position.shown.part, position.shown.whole, position.shown.meshes
+    part, whole, (part_mesh, whole_mesh) = position.pair.part, position.pair.whole, position.pair.meshes
     assert part.distances is not None
     assert whole.distances is not None
-    guaranteed = position.shown.guaranteed
+    guaranteed = position.pair.guaranteed
     off = (whole.distances[vertex_map][:, vertex_map].float() - part.distances).abs_().mul_(guaranteed)
     pairs = int(guaranteed.sum())
     # a vertex with itself is always guaranteed, and says nothing
@@ -35,7 +35,7 @@ def fit_of(vertex_map: Int[Tensor, "p"], position: Position) -> Fit:
     angle = None if second is None else math.degrees(second[0].turn - position.chosen.turn)
     return Fit(
         guaranteed=pairs / len(part) ** 2,
-        criterion=position.shown.criterion,
+        criterion=position.pair.criterion,
         distortion=float(off.sum()) / others,
         stretch=best_stretch(vertex_map, part, whole),
         curvature=float(curvature_agreement(vertex_map, part, whole)),
@@ -45,19 +45,19 @@ def fit_of(vertex_map: Int[Tensor, "p"], position: Position) -> Fit:
     )
 
 
-def evidence_for(position: Position) -> float:
+def evidence_for(position: SearchResult) -> float:
     """How many vertices speak for a place: those of the part, or those of the whole that it covers, if they are fewer."""
-    part, whole = position.shown.meshes
+    part, whole = position.pair.meshes
     return min(part.n_vertices, whole.n_vertices * part.area / whole.area)
 
 
-def tempered(sure: Float[np.ndarray, "p"], fit: Fit, position: Position) -> Float[np.ndarray, "p"]:
+def limited(sure: Float[np.ndarray, "p"], fit: Fit, position: SearchResult) -> Float[np.ndarray, "p"]:
     """Confidence that does not exceed how the map fits as a whole, nor what few vertices can say.
 
-    Signs at a vertex can look well where everything is wrong: a map that fits badly is doubtful everywhere.
+    Cues at a vertex can look well where everything is wrong: a map that fits badly is doubtful everywhere.
     """
     found = sure * fit.credit * min(evidence_for(position) / FEW, 1.0)
-    area = position.shown.meshes[0].vertex_areas
+    area = position.pair.meshes[0].vertex_areas
     if fit.credit == 1 and area[found < DOUBTFUL].sum() > _MOSTLY * area.sum():
         return DOUBTFUL * found
     return found

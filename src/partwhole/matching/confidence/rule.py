@@ -28,7 +28,7 @@ _POSITIVE = ("deviation", "even", "slope")
 
 
 @dataclass(frozen=True, eq=False)
-class Signs:
+class Cues:
     """What betrays a wrong place, for each vertex of the part; the larger the worse.
 
     Distances are in √area of the whole; *around* means averaged over vertices within about 0.06.
@@ -62,10 +62,10 @@ class Signs:
         return len(self.distortion)
 
 
-NAMES = tuple(field.name for field in fields(Signs))
+NAMES = tuple(field.name for field in fields(Cues))
 
 
-def stacked(signs: Signs) -> Float[np.ndarray, "p s"]:
+def stacked(signs: Cues) -> Float[np.ndarray, "p s"]:
     """The signs as the rule sees them: logarithms of lengths, and the others as they are."""
     columns = []
     for name in NAMES:
@@ -157,7 +157,7 @@ def remark_on(card: Mapping[str, Any]) -> tuple[str, ...]:
     return (f"confidence was fitted with the model default; with {name} its order means something, its numbers less",)
 
 
-def expected_error(signs: Signs, rule: Rule | None = None) -> Float[np.ndarray, "p"]:
+def expected_error(signs: Cues, rule: Rule | None = None) -> Float[np.ndarray, "p"]:
     """The error to be expected, in √area of the whole."""
     rule = rule or fitted_rule()
     z = (stacked(signs) - np.array(rule.mean)) / np.array(rule.deviation)
@@ -165,13 +165,13 @@ def expected_error(signs: Signs, rule: Rule | None = None) -> Float[np.ndarray, 
     return np.exp(rule.offset + units @ np.array(rule.outer))
 
 
-def confidence_of(signs: Signs, rule: Rule | None = None) -> Float[np.ndarray, "p"]:
+def confidence_of(signs: Cues, rule: Rule | None = None) -> Float[np.ndarray, "p"]:
     """The probability that a place is right, nearer to the truth than `RIGHT`, as far as the signs tell.
 
     Examples
     --------
     >>> lengths = {name: np.array([0.005, 0.3]) for name in NAMES}
-    >>> signs = Signs(**{**lengths, "unlike": np.array([0.1, 0.8]), "misfit": np.array([0.1, 0.8])})
+    >>> signs = Cues(**{**lengths, "unlike": np.array([0.1, 0.8]), "misfit": np.array([0.1, 0.8])})
     >>> sure, doubtful = confidence_of(signs)
     >>> bool(sure > 0.5 > doubtful)
     True

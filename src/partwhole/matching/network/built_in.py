@@ -34,11 +34,11 @@ def model_names() -> tuple[str, ...]:
 
 def card_of(name: str) -> str:
     """What is known about a model in the box: its data and their terms, protocol and errors; Markdown."""
-    card = model_in_box(name).with_suffix(".md")
+    card = built_in_path(name).with_suffix(".md")
     return card.read_text(encoding="utf-8") if card.is_file() else ""
 
 
-def model_in_box(name: str) -> Path:
+def built_in_path(name: str) -> Path:
     """The file of weights of this name."""
     names = model_names()
     if name in names:
@@ -60,5 +60,5 @@ def model_path(model: str | Path) -> Path:
     path = Path(text).expanduser()
     is_word = isinstance(model, str) and path.name == text and not path.suffix
     if is_word and (text in model_names() or not path.exists()):
-        return model_in_box(text)
+        return built_in_path(text)
     return path

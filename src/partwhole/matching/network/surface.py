@@ -14,7 +14,7 @@ from partwhole.criterion import boundary_criterion, same_loop_criterion, wormhol
 from partwhole.geodesics import geodesic_distances
 from partwhole.geodesics.distances import Method
 from partwhole.matching.network.diffusion_net import Operators
-from partwhole.matching.training.config import Inputs, Mask, MaskedBy
+from partwhole.matching.training.config import Mask, MaskedBy, NetworkInputs
 from partwhole.mesh import Mesh
 from partwhole.mesh.curvature import integrated_mean_curvature
 from partwhole.mesh.surface import check_mesh
@@ -82,7 +82,7 @@ class Surface:
         """What the network needs to know, beside its inputs."""
         return Operators(self.mass, self.values[..., : self.basis.shape[-1]], self.basis)
 
-    def inputs(self, kind: Inputs) -> Float[Tensor, "*batch n c"]:
+    def inputs(self, kind: NetworkInputs) -> Float[Tensor, "*batch n c"]:
         """What the network sees of each vertex."""
         seen = {
             "xyz": (self.points, self.normals),

@@ -1,4 +1,4 @@
-"""ZoomOut on tensors, where the map is: `partwhole.spectral.zoomout` without the way to NumPy and back."""
+"""ZoomOut on tensors, where the map is: `partwhole.spectral.zoomed_out` without the way to NumPy and back."""
 
 from __future__ import annotations
 

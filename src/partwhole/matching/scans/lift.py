@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from partwhole.matching.scans.surfaces import Readied
+from partwhole.matching.scans.surfaces import PreparedSurface
 from partwhole.mesh import Mesh
 
 _NEIGHBOURS = 6
@@ -33,13 +33,13 @@ class Lift:
     weights : of these; rows sum to one
     """
 
-    part: Readied
-    whole: Readied
+    part: PreparedSurface
+    whole: PreparedSurface
     neighbours: Int[np.ndarray, "n k"]
     weights: Float[np.ndarray, "n k"]
 
     @classmethod
-    def between(cls, part: Readied, whole: Readied) -> Lift:
+    def between(cls, part: PreparedSurface, whole: PreparedSurface) -> Lift:
         """The lift for two surfaces as they were matched; it serves any map between them."""
         n, m = part.given.n_vertices, part.mesh.n_vertices
         if not (part.decimated or whole.decimated):
@@ -81,7 +81,7 @@ def unmatched_places(covered: Bool[np.ndarray, "n"], mesh: Mesh) -> Int[np.ndarr
     return places
 
 
-def _nearest_alone(part: Readied) -> tuple[Int[np.ndarray, "n 1"], Float[np.ndarray, "n 1"]]:
+def _nearest_alone(part: PreparedSurface) -> tuple[Int[np.ndarray, "n 1"], Float[np.ndarray, "n 1"]]:
     number = np.zeros(part.given.n_vertices, np.int64)
     number[part.to_given] = np.arange(len(part.to_given))
     nearest = number[unmatched_places(part.covered, part.given)]

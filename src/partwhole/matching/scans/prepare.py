@@ -15,9 +15,9 @@ from jaxtyping import Float
 
 from partwhole.geodesics import geodesic_distances
 from partwhole.geodesics.distances import Method
-from partwhole.matching.cache.templates import Recall
+from partwhole.matching.cache.templates import Templates
 from partwhole.matching.scans.point_clouds import WEAKER, read_cloud, surface_of_points
-from partwhole.matching.scans.surfaces import Readied, readied
+from partwhole.matching.scans.surfaces import PreparedSurface, prepare_surface
 from partwhole.matching.scans.units import Scaling, scaling_of
 from partwhole.mesh import Mesh, read_mesh
 from partwhole.mesh.formats.common import MeshWarning
@@ -37,7 +37,7 @@ _STEPS = ("reading", "decimation", "operators", "matching", "refinement", "every
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class Scans:
     """Two surfaces as they were read.
 
     Attributes
@@ -54,7 +54,7 @@ class Given:
 
 
 @dataclass(frozen=True, eq=False)
-class Inputs:
+class PreparedScans:
     """Two surfaces, ready to be matched.
 
     Attributes
@@ -67,13 +67,13 @@ class Inputs:
     recall : what is known of it from parts before
     """
 
-    part: Readied
-    whole: Readied
+    part: PreparedSurface
+    whole: PreparedSurface
     scaling: Scaling
     notes: tuple[str, ...]
     seconds: dict[str, float]
     whole_name: str
-    recall: Recall
+    recall: Templates
     _known: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def distances(self, method: Method) -> tuple[Float[np.ndarray, "p p"], Float[np.ndarray, "n n"]]:
@@ -93,34 +93,34 @@ def inputs_of(
     repair: bool | None = None,
     max_vertices: int = MOST_VERTICES,
     progress: Progress | None = None,
-) -> Inputs:
+) -> PreparedScans:
     """Read two surfaces and make them ready; parameters are those of `partwhole.matching.match`."""
-    given = given_of(part, whole, repair=repair, progress=progress)
-    return made_ready(given, units=units, max_vertices=max_vertices, progress=progress)
+    given = read_scans(part, whole, repair=repair, progress=progress)
+    return prepare_scans(given, units=units, max_vertices=max_vertices, progress=progress)
 
 
-def given_of(
+def read_scans(
     part: Mesh | str | os.PathLike[str],
     whole: Mesh | str | os.PathLike[str],
     *,
     repair: bool | None = None,
     progress: Progress | None = None,
-) -> Given:
+) -> Scans:
     """Read two surfaces; parameters are those of `partwhole.matching.match`."""
     clock = Clock(progress)
     clock.begin("reading")
     (of_part, part_notes), (of_whole, whole_notes) = _read(part, "part", repair), _read(whole, "whole", repair)
-    return Given(of_part, of_whole, (*part_notes, *whole_notes), clock.end())
+    return Scans(of_part, of_whole, (*part_notes, *whole_notes), clock.end())
 
 
-def made_ready(
-    given: Given,
+def prepare_scans(
+    given: Scans,
     *,
     units: str | float = "auto",
     max_vertices: int = MOST_VERTICES,
-    recall: Recall | None = None,
+    recall: Templates | None = None,
     progress: Progress | None = None,
-) -> Inputs:
+) -> PreparedScans:
     """Surfaces in common units, with as many vertices as are matched.
 
     Parameters
@@ -129,7 +129,7 @@ def made_ready(
     units, max_vertices, progress : as in `partwhole.matching.match`
     recall : what is known of the whole from parts before
     """
-    recall = recall or Recall()
+    recall = recall or Templates()
     clock = Clock(progress, given.seconds)
     clock.begin("decimation")
     for mesh in (given.part, given.whole):
@@ -138,7 +138,9 @@ def made_ready(
     scaling = scaling_of(units, given.part.area, given.whole.area)
     share = _checked_share(given.part, given.whole, scaling)
     name = f"{given.whole.content_hash}, at most {max_vertices} vertices"
-    known = recall.of(name, "readied", lambda: readied(given.whole, "whole", most_vertices=max_vertices))
+    known = recall.of(
+        name, "prepare_surface", lambda: prepare_surface(given.whole, "whole", most_vertices=max_vertices)
+    )
     # the same surface may have come from another file
     of_whole = known if known.given is given.whole else replace(known, given=given.whole)
     # of a whole of which a piece was left out, the piece that is left has all the vertices
@@ -146,8 +148,8 @@ def made_ready(
     if scaling.others and scaling.middle != 1:
         # in case the units are others than was assumed
         share = max(share, _LEAST_SHARE)
-    of_part = readied(given.part, "part", most_vertices=max(int(to_area * min(share, 1.0)), _FEWEST))
-    return Inputs(of_part, of_whole, scaling, given.notes, clock.end(), name, recall)
+    of_part = prepare_surface(given.part, "part", most_vertices=max(int(to_area * min(share, 1.0)), _FEWEST))
+    return PreparedScans(of_part, of_whole, scaling, given.notes, clock.end(), name, recall)
 
 
 def _distances(mesh: Mesh, method: Method) -> Float[np.ndarray, "n n"]:

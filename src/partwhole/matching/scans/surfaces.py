@@ -29,7 +29,7 @@ _NEARLY_CLOSED = 0.3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Readied:
+class PreparedSurface:
     """A surface as it is matched.
 
     Attributes
@@ -52,10 +52,10 @@ class Readied:
     warnings: tuple[str, ...]
 
     def __repr__(self) -> str:
-        return f"Readied({self.given.name!r}: {self.mesh.n_vertices} of {self.given.n_vertices} vertices)"
+        return f"PreparedSurface({self.given.name!r}: {self.mesh.n_vertices} of {self.given.n_vertices} vertices)"
 
 
-def readied(mesh: Mesh, role: Literal["part", "whole"], *, most_vertices: int) -> Readied:
+def prepare_surface(mesh: Mesh, role: Literal["part", "whole"], *, most_vertices: int) -> PreparedSurface:
     """The surface that is matched in the place of the one that was given.
 
     Vertices without faces are left out; of a whole all but the largest piece, of a part the specks. Faces are turned so
@@ -94,7 +94,7 @@ def readied(mesh: Mesh, role: Literal["part", "whole"], *, most_vertices: int) -
             f"the {role} was inside out; if that is because its coordinates are mirrored (x for −x, say), left and right are "
             "exchanged in the map"
         )
-    return Readied(mesh, turned, to_given, covered, decimated, tuple(notes), tuple(warnings))
+    return PreparedSurface(mesh, turned, to_given, covered, decimated, tuple(notes), tuple(warnings))
 
 
 def _pieces(mesh: Mesh, role: str) -> tuple[Bool[np.ndarray, "n"], list[str], list[str]]:

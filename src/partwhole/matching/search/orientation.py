@@ -9,14 +9,14 @@ _AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
 UPS = tuple(sign + axis for axis in "yzx" for sign in ("", "-"))
 
 
-def rotation_upwards(up: str, vertical: str) -> Float[np.ndarray, "3 3"]:
+def rotation_to_vertical(up: str, vertical: str) -> Float[np.ndarray, "3 3"]:
     """The rotation that takes the axis `up` ("z", "-y", …) to the positive axis `vertical`, by the shortest way.
 
     Examples
     --------
-    >>> (rotation_upwards("z", "y") @ [0.0, 0.0, 1.0]).round(6).tolist()
+    >>> (rotation_to_vertical("z", "y") @ [0.0, 0.0, 1.0]).round(6).tolist()
     [0.0, 1.0, 0.0]
-    >>> (rotation_upwards("-y", "y") @ [0.0, -1.0, 0.0]).round(6).tolist()
+    >>> (rotation_to_vertical("-y", "y") @ [0.0, -1.0, 0.0]).round(6).tolist()
     [0.0, 1.0, 0.0]
     """
     if up not in UPS:

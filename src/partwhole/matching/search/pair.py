@@ -22,7 +22,7 @@ from partwhole.store.cache import Cache
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Shown:
+class SurfacePair:
     """Two surfaces ready to be matched.
 
     Attributes
@@ -52,7 +52,7 @@ class Shown:
         return replace(self.whole, distances=low_passed(self.whole.distances, self.whole, matcher.config.low_pass))
 
 
-def shown(
+def surface_pair(
     part: Mesh,
     whole: Mesh,
     factor: float,
@@ -61,7 +61,7 @@ def shown(
     cache: Cache | None = None,
     distances: tuple[Float[np.ndarray, "p p"], Float[np.ndarray, "n n"]] | None = None,
     known: Callable[[Callable[[], Surface]], Surface] | None = None,
-) -> Shown:
+) -> SurfacePair:
     """Operators, distances and weights of two surfaces, in units in which the whole has area 1.
 
     Parameters
@@ -85,7 +85,7 @@ def shown(
     weights = pair_weights(piece, on_part, of_part.mass, criterion=criterion, mask=config.mask)
     # weights are 0 at infinite distances, but 0 · inf is not
     with_loss = of_part.with_loss(torch.where(on_part.isfinite(), on_part, 0), weights)
-    return Shown(with_loss, of_whole.with_loss(on_whole), (piece, unit), criterion, notes)
+    return SurfacePair(with_loss, of_whole.with_loss(on_whole), (piece, unit), criterion, notes)
 
 
 def _criterion(wanted: MaskedBy, part: Mesh, whole: Mesh) -> tuple[MaskedBy, tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""Which way a part faces, where the network can't tell: it is tried at several headings, and the best map is taken.
+"""Which way a part faces, where the network can't tell: it is tried at several yaw_steps, and the best map is taken.
 
 A body turned by half a turn has nearly the same geodesic distances, left and right exchanged and front and back with them,
 so no loss on distances alone can tell. What differs is how the surface bends: the belly, the heels, the nose. A map is
@@ -22,7 +22,7 @@ from partwhole.matching.training.config import Axis
 
 # how much the logarithm of the distortion, the agreement of curvature and the similarity of features count; the second was
 # fixed on training parts of PFAUST-H, where anything from 3 to 50 chooses equally well
-JUDGED_BY = (1.0, 10.0, 0.0)
+SCORE_WEIGHTS = (1.0, 10.0, 0.0)
 # vertices among which distances are compared: the sum over all pairs is known well enough from some
 _SAMPLE = 700
 
@@ -63,7 +63,7 @@ def score(
     part: Surface,
     whole: Surface,
     *,
-    weights: tuple[float, float, float] = JUDGED_BY,
+    weights: tuple[float, float, float] = SCORE_WEIGHTS,
     similar: float | Tensor = 0.0,
 ) -> Float[Tensor, ""]:
     """a · log distortion − b · agreement of curvature − c · similarity, with the weights (a, b, c); the lower the better."""
@@ -94,7 +94,7 @@ class View:
     Attributes
     ----------
     part, whole : surfaces, turned as they were shown
-    heading, whole_heading : numbers of the headings that it began with
+    heading, whole_heading : numbers of the yaw_steps that it began with
     nearest : the map by nearest features
     score : see `score`; the lower the better
     aligned : how often the part was laid onto the whole by its map and matched again
@@ -109,7 +109,7 @@ class View:
     aligned: int = 0
 
 
-def laid_onto(part: Surface, whole: Surface, vertex_map: Int[Tensor, "p"]) -> Surface:
+def rigidly_aligned(part: Surface, whole: Surface, vertex_map: Int[Tensor, "p"]) -> Surface:
     """The part moved as a rigid body, so that its vertices lie nearest to their places on the whole; for the network alone.
 
     argmin over rotations R and shifts t of Σ area |R x + t − y|², y the places.
@@ -120,7 +120,7 @@ def laid_onto(part: Surface, whole: Surface, vertex_map: Int[Tensor, "p"]) -> Su
     >>> from partwhole.matching import surface_of
     >>> ball = surface_of(sphere(200).scaled(0.28), eigenpairs=5)
     >>> away = turned(replace(ball, points=ball.points + 3), 1.0, "y")
-    >>> laid_onto(away, ball, torch.arange(200)).points.allclose(ball.points, atol=1e-5)
+    >>> rigidly_aligned(away, ball, torch.arange(200)).points.allclose(ball.points, atol=1e-5)
     True
     """
     share = (part.mass / part.mass.sum()).double()
@@ -140,7 +140,7 @@ def turned_by(surface: Surface, R: Float[Tensor, "3 3"]) -> Surface:
     return replace(surface, points=surface.points @ R.T, normals=surface.normals @ R.T)
 
 
-def orientations(headings: int, axis: Axis, *, upright: bool = True) -> Float[Tensor, "r 3 3"]:
+def orientations(yaw_steps: int, axis: Axis, *, upright: bool = True) -> Float[Tensor, "r 3 3"]:
     """Rotations about an axis, full circle in so many steps; or, for what may lie any way up, those of a cube onto itself.
 
     Examples
@@ -149,7 +149,7 @@ def orientations(headings: int, axis: Axis, *, upright: bool = True) -> Float[Te
     (torch.Size([4, 3, 3]), torch.Size([24, 3, 3]))
     """
     if upright:
-        return turns(2 * math.pi * torch.arange(headings) / headings, axis)
+        return turns(2 * math.pi * torch.arange(yaw_steps) / yaw_steps, axis)
     quarter = math.pi / 2 * torch.arange(4)
     sides = torch.cat([turns(quarter, "x"), turns(quarter[1::2], "z")])
     return (sides[:, None] @ turns(quarter, "y")).flatten(0, 1)

@@ -11,12 +11,12 @@ import numpy as np
 from partwhole._ties import first_smallest
 from partwhole.matching.cache.features import WholeFeatures
 from partwhole.matching.matcher import Matcher
-from partwhole.matching.search.orientation import UPS, rotation_upwards
-from partwhole.matching.search.pair import Shown
+from partwhole.matching.search.orientation import UPS, rotation_to_vertical
+from partwhole.matching.search.pair import SurfacePair
 from partwhole.matching.search.score import curvature_agreement
-from partwhole.matching.search.trials import Trial, best, best_stretch, resized, rotated, trials_at
+from partwhole.matching.search.trials import Candidate, best, best_stretch, candidates_at, resized, rotated
 
-# headings while the vertical is looked for; all of them once it is found
+# yaw_steps while the vertical is looked for; all of them once it is found
 _FEW = 4
 # so often the best maps are aligned at least: the place of a scan is not known, and what lies any way up lies along no axis
 _ALIGNMENTS, _ANY_WAY_UP = 1, 2
@@ -34,26 +34,26 @@ _WHOLE_UPS = ("y", "z", "x")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Position:
+class SearchResult:
     """How part and whole were shown.
 
     Attributes
     ----------
-    shown : the surfaces in this position
+    pair : the surfaces in this position
     factor : by which the part was made larger
     up : the axis that was taken for the vertical one, of the part and of the whole
-    trials : the maps at all headings
+    trials : the maps at all yaw_steps
     chosen : the best of them
     """
 
-    shown: Shown
+    pair: SurfacePair
     factor: float
     up: tuple[str, str]
-    trials: tuple[Trial, ...]
-    chosen: Trial
+    trials: tuple[Candidate, ...]
+    chosen: Candidate
 
 
-def axes_up(up: str | None, vertical: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def candidate_axes(up: str | None, vertical: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Axes that may be vertical, of the part and of the whole.
 
     Parameters
@@ -64,7 +64,7 @@ def axes_up(up: str | None, vertical: str) -> tuple[tuple[str, ...], tuple[str, 
 
     Examples
     --------
-    >>> axes_up(None, "y"), axes_up("z", "y"), axes_up("-z:y", "y")
+    >>> candidate_axes(None, "y"), candidate_axes("z", "y"), candidate_axes("-z:y", "y")
     ((('y',), ('y',)), (('z',), ('z',)), (('-z',), ('y',)))
     """
     if up is None:
@@ -79,16 +79,16 @@ def axes_up(up: str | None, vertical: str) -> tuple[tuple[str, ...], tuple[str, 
     return (of_part,), (of_whole if colon else of_part,)
 
 
-def best_position(
+def search(
     matcher: Matcher,
-    given: Shown,
+    given: SurfacePair,
     *,
     factors: Sequence[float] = (1.0,),
     others: Sequence[float] = (),
     up: str | None = None,
-    headings: int = 1,
+    yaw_steps: int = 1,
     whole_features: WholeFeatures | None = None,
-) -> Position:
+) -> SearchResult:
     """The position whose map fits best, of all that are in question.
 
     Parameters
@@ -97,45 +97,45 @@ def best_position(
     given : the surfaces as they lie in their files
     factors : by which the part may have to be made larger
     others : the same, to be tried if distances agree neither with what is in `factors` nor with the size they ask for
-    up : see `axes_up`
-    headings : at so many the part is tried
+    up : see `candidate_axes`
+    yaw_steps : at so many the part is tried
     whole_features : gives those of the whole if they are known
     """
-    of_part, of_whole = axes_up(up, matcher.config.vertical)
+    of_part, of_whole = candidate_axes(up, matcher.config.vertical)
     unknown = len(of_part) * len(of_whole) > 1
     upright, any_way_up = (max(matcher.config.alignments, least) for least in (_ALIGNMENTS, _ANY_WAY_UP))
     alignments = any_way_up if unknown else upright
 
-    def at(factor: float, up: tuple[str, str], headings: int, alignments: int = 0) -> Position:
-        return _at(matcher, given, factor, up, headings, whole_features, alignments)
+    def at(factor: float, up: tuple[str, str], yaw_steps: int, alignments: int = 0) -> SearchResult:
+        return _at(matcher, given, factor, up, yaw_steps, whole_features, alignments)
 
     def best_axes(of_part: Sequence[str], of_whole: Sequence[str]) -> tuple[str, str]:
         middle = factors[len(factors) // 2]
         standing = _fittest([at(middle, (one, other), _FEW) for one in of_part for other in of_whole]).up[1]
         return _fittest([at(middle, (one, standing), _FEW, any_way_up) for one in of_part]).up
 
-    def at_its_size(axes: tuple[str, str], alignments: int) -> Position:
-        found = at(factors[0], axes, headings, alignments)
+    def at_its_size(axes: tuple[str, str], alignments: int) -> SearchResult:
+        found = at(factors[0], axes, yaw_steps, alignments)
         if not others or _agree(stretch := _stretch(found), _OTHER_SIZE) or not 0 < stretch < math.inf:
             return found
-        return _better(found, at(factors[0] * stretch, axes, headings, alignments))
+        return _better(found, at(factors[0] * stretch, axes, yaw_steps, alignments))
 
     axes = best_axes(of_part, of_whole) if unknown else (of_part[0], of_whole[0])
     if len(factors) > 1:
-        found = _fittest([at(factor, axes, min(_FEW, headings)) for factor in factors])
+        found = _fittest([at(factor, axes, min(_FEW, yaw_steps)) for factor in factors])
     else:
         first = at_its_size(axes, alignments)
         if up is None and _fits_badly(first, matcher):
             first = _better(first, at_its_size(best_axes(UPS, _WHOLE_UPS), any_way_up))
         if not others or _agree(_stretch(first), STRETCHED):
             return first
-        found = _fittest([at(factor, first.up, min(_FEW, headings)) for factor in others])
+        found = _fittest([at(factor, first.up, min(_FEW, yaw_steps)) for factor in others])
         if found.chosen.score > first.chosen.score - _CLEARLY:
             return first
-    return _polished(found, lambda factor, up: at(factor, up, headings, alignments))
+    return _polished(found, lambda factor, up: at(factor, up, yaw_steps, alignments))
 
 
-def _polished(guessed: Position, at: Callable[[float, tuple[str, str]], Position]) -> Position:
+def _polished(guessed: SearchResult, at: Callable[[float, tuple[str, str]], SearchResult]) -> SearchResult:
     """The position at the size that the distances of the map ask for, if that fits better."""
     stretch = _stretch(guessed)
     correction = float(np.clip(stretch, 1 / _CORRECTION, _CORRECTION)) if math.isfinite(stretch) else 1.0
@@ -143,17 +143,17 @@ def _polished(guessed: Position, at: Callable[[float, tuple[str, str]], Position
     return _fittest([at(factor, guessed.up) for factor in sizes])
 
 
-def _better(first: Position, other: Position) -> Position:
+def _better(first: SearchResult, other: SearchResult) -> SearchResult:
     """The first unless the other one fits better."""
     return other if other.chosen.score < first.chosen.score - _BETTER else first
 
 
-def _fits_badly(position: Position, matcher: Matcher) -> bool:
+def _fits_badly(position: SearchResult, matcher: Matcher) -> bool:
     """Whether curvature, and features where the network is judged by both, agree less than they do for parts that stand."""
-    part, whole, nearest = position.shown.part, position.shown.whole, position.chosen.nearest
+    part, whole, nearest = position.pair.part, position.pair.whole, position.chosen.nearest
     if float(curvature_agreement(nearest, part, whole)) < _BENT_ALIKE:
         return True
-    distortion, curvature, similarity = matcher.config.judged_by
+    distortion, curvature, similarity = matcher.config.score_weights
     return not distortion and curvature > 0 and position.chosen.score > -_ALIKE * (curvature + similarity)
 
 
@@ -161,28 +161,28 @@ def _agree(stretch: float, limit: float) -> bool:
     return 1 / limit < stretch < limit
 
 
-def _stretch(position: Position) -> float:
-    return best_stretch(position.chosen.nearest, position.shown.part, position.shown.whole)
+def _stretch(position: SearchResult) -> float:
+    return best_stretch(position.chosen.nearest, position.pair.part, position.pair.whole)
 
 
-def _fittest(positions: Sequence[Position]) -> Position:
+def _fittest(positions: Sequence[SearchResult]) -> SearchResult:
     return positions[first_smallest([position.chosen.score for position in positions])]
 
 
 def _at(
     matcher: Matcher,
-    given: Shown,
+    given: SurfacePair,
     factor: float,
     up: tuple[str, str],
-    headings: int,
+    yaw_steps: int,
     whole_features: WholeFeatures | None,
     alignments: int,
-) -> Position:
+) -> SearchResult:
     vertical = matcher.config.vertical
-    part = rotated(resized(given.part, factor), rotation_upwards(up[0], vertical))
-    whole = rotated(given.whole, rotation_upwards(up[1], vertical))
-    of_whole = whole_features(whole, up[1], headings) if whole_features else None
-    trials = trials_at(matcher, part, whole, headings, of_whole=of_whole, alignments=alignments)
+    part = rotated(resized(given.part, factor), rotation_to_vertical(up[0], vertical))
+    whole = rotated(given.whole, rotation_to_vertical(up[1], vertical))
+    of_whole = whole_features(whole, up[1], yaw_steps) if whole_features else None
+    trials = candidates_at(matcher, part, whole, yaw_steps, of_whole=of_whole, alignments=alignments)
     meshes = (given.meshes[0].scaled(factor), given.meshes[1]) if factor != 1 else given.meshes
     there = replace(given, part=part, whole=whole, meshes=meshes)
-    return Position(there, factor, up, tuple(trials), best(trials))
+    return SearchResult(there, factor, up, tuple(trials), best(trials))

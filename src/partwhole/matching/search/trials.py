@@ -20,18 +20,18 @@ from partwhole._ties import first_smallest
 from partwhole.matching.matcher import HOPEFUL, Matcher
 from partwhole.matching.network.surface import Surface, signatures
 from partwhole.matching.readout.soft_map import hard_map
-from partwhole.matching.search.score import JUDGED_BY, laid_onto, score, similarity, turned, turned_by
+from partwhole.matching.search.score import SCORE_WEIGHTS, rigidly_aligned, score, similarity, turned, turned_by
 from partwhole.matching.training.config import Axis
 from partwhole.spectral import Eigenpairs
 
 # two maps that differ by this much on average, in √area of the whole, are not two readings of one map
 APART = 0.15
-# vertices that tell which headings are worth a closer look, and by how much a score must then be worse to be given up
+# vertices that tell which yaw_steps are worth a closer look, and by how much a score must then be worse to be given up
 _SAMPLE, _HOPELESS = 700, 1.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Trial:
+class Candidate:
     """One way to show the part to the network, and the map that comes of it.
 
     Attributes
@@ -64,30 +64,30 @@ class Trial:
         return (self.angle - self.whole_angle) % (2 * math.pi)
 
 
-def trials_at(
+def candidates_at(
     matcher: Matcher,
     part: Surface,
     whole: Surface,
-    headings: int,
+    yaw_steps: int,
     *,
     of_whole: Sequence[tuple[float, Tensor]] | None = None,
     alignments: int = 0,
-) -> list[Trial]:
+) -> list[Candidate]:
     """The maps with the part turned about the vertical of the network, full circle in so many steps.
 
     If several are tried, and the network asks for it, the whole is turned as well. Of a large part some vertices are matched
-    at first, and all of them at the headings that may still be the best. The best maps are then aligned.
+    at first, and all of them at the yaw_steps that may still be the best. The best maps are then aligned.
 
     Parameters
     ----------
     matcher : that matches
     part, whole : as they stand
-    headings : of the part
-    of_whole : `features_at` the headings of the whole, if they are known
+    yaw_steps : of the part
+    of_whole : `features_at` the yaw_steps of the whole, if they are known
     alignments : so often the part of the best maps is laid onto the whole by its map, and matched again
     """
-    of_part = features_at(matcher, part, headings)
-    of_whole = of_whole or features_at(matcher, whole, whole_headings(matcher, headings))
+    of_part = features_at(matcher, part, yaw_steps)
+    of_whole = of_whole or features_at(matcher, whole, whole_yaw_steps(matcher, yaw_steps))
     tried = [(one, other) for one in of_part for other in of_whole]
     hopeful = tried
     if len(tried) > 1 and len(part) > 2 * _SAMPLE:
@@ -99,7 +99,7 @@ def trials_at(
         ]
         hopeful = [pair for pair, score in zip(tried, scores, strict=True) if score < min(scores) + _HOPELESS]
     trials = [
-        Trial(part, whole, angle, nearest, value, whole_angle)
+        Candidate(part, whole, angle, nearest, value, whole_angle)
         for (angle, one), (whole_angle, other) in hopeful
         for nearest, value in _tried(matcher, one, other, part, whole)
     ]
@@ -112,25 +112,25 @@ def trials_at(
     return [*trials, *again]
 
 
-def _aligned(matcher: Matcher, trial: Trial, of_whole: Float[Tensor, "*m n f"], steps: int) -> Iterator[Trial]:
+def _aligned(matcher: Matcher, trial: Candidate, of_whole: Float[Tensor, "*m n f"], steps: int) -> Iterator[Candidate]:
     """The trial with its part laid onto the whole by its map, again and again; the best of each step."""
     for _ in range(steps):
         part, whole = trial.seen(matcher.config.vertical)
-        seen = laid_onto(part, whole, trial.nearest)
+        seen = rigidly_aligned(part, whole, trial.nearest)
         found = _tried(matcher, matcher.features(seen), of_whole, seen, whole)
         nearest, value = min(found, key=lambda one: one[1])
         trial = replace(trial, nearest=nearest, score=value, laid=seen)
         yield trial
 
 
-def whole_headings(matcher: Matcher, headings: int) -> int:
-    """At how many headings the whole is tried, if the part is tried at so many."""
-    return matcher.config.whole_headings if headings > 1 else 1
+def whole_yaw_steps(matcher: Matcher, yaw_steps: int) -> int:
+    """At how many yaw_steps the whole is tried, if the part is tried at so many."""
+    return matcher.config.whole_yaw_steps if yaw_steps > 1 else 1
 
 
-def features_at(matcher: Matcher, surface: Surface, headings: int) -> list[tuple[float, Tensor]]:
+def features_at(matcher: Matcher, surface: Surface, yaw_steps: int) -> list[tuple[float, Tensor]]:
     """Angles, full circle, and the features of the surface turned by each."""
-    angles = [2 * math.pi * number / headings for number in range(headings)]
+    angles = [2 * math.pi * number / yaw_steps for number in range(yaw_steps)]
     vertical = matcher.config.vertical
     return [(angle, matcher.features(turned(surface, angle, vertical) if angle else surface)) for angle in angles]
 
@@ -165,8 +165,8 @@ def _tried(
     found = []
     for one, other in matcher.compared(of_part, of_whole):
         nearest = hard_map(one, other)
-        sure = similarity(nearest, one, other, part) if matcher.config.judged_by[2] else 0.0
-        found.append((nearest, score_of(nearest, part, whole, weights=matcher.config.judged_by, similar=sure)))
+        sure = similarity(nearest, one, other, part) if matcher.config.score_weights[2] else 0.0
+        found.append((nearest, score_of(nearest, part, whole, weights=matcher.config.score_weights, similar=sure)))
     return found
 
 
@@ -175,10 +175,10 @@ def score_of(
     part: Surface,
     whole: Surface,
     *,
-    weights: tuple[float, float, float] = JUDGED_BY,
+    weights: tuple[float, float, float] = SCORE_WEIGHTS,
     similar: float | Tensor = 0.0,
 ) -> float:
-    """`headings.score` with distances relative to those of the part, so that scales can be compared."""
+    """`yaw_steps.score` with distances relative to those of the part, so that scales can be compared."""
     found = score(vertex_map, part, whole, weights=weights, similar=similar)
     if not weights[0]:
         return float(found)
@@ -188,20 +188,20 @@ def score_of(
     return float(found - weights[0] * size.clamp(min=1e-30).log())
 
 
-def best(trials: Iterable[Trial]) -> Trial:
+def best(trials: Iterable[Candidate]) -> Candidate:
     """The one that fits best; the first of those equal up to rounding."""
     tried = list(trials)
     return tried[first_smallest([trial.score for trial in tried])]
 
 
-def difference(trial: Trial, other: Trial) -> float:
+def difference(trial: Candidate, other: Candidate) -> float:
     """Mean distance on the whole between the places that two maps give, by the areas of the part's vertices."""
     assert trial.whole.distances is not None
     apart = trial.whole.distances[trial.nearest, other.nearest]
     return float((trial.part.mass * apart).sum() / trial.part.mass.sum())
 
 
-def rival(chosen: Trial, trials: Sequence[Trial]) -> tuple[Trial, float] | None:
+def rival(chosen: Candidate, trials: Sequence[Candidate]) -> tuple[Candidate, float] | None:
     """The best trial whose map is another one, and by how much worse its score is; None if all maps are alike."""
     others = [trial for trial in trials if trial is not chosen and difference(chosen, trial) > APART]
     if not others:

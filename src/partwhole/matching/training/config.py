@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from partwhole.store.arguments import check_number, check_whole_number
 
-Inputs = Literal["xyz", "signatures", "xyz+signatures"]
+NetworkInputs = Literal["xyz", "signatures", "xyz+signatures"]
 MaskedBy = Literal["none", "boundary", "wormhole", "same_loop"]
 Mask = Literal["soft", "binary"]
 Axis = Literal["x", "y", "z"]
@@ -46,16 +46,15 @@ class TrainingConfig:
     tilt : and then about a horizontal axis in any direction, by an angle drawn between ± so many degrees
     noise, noise_limit : deviation of the noise added to positions, and the value it is clipped at
     scaling : range of the factor that each axis is stretched by
-    headings : the part is matched at so many headings about the vertical, and the map that bends and distorts least is
+    yaw_steps : the part is matched at so many yaw_steps about the vertical, and the map that bends and distorts least is
         taken; see `partwhole.matching.search.score`. Training is not concerned
-    whole_headings : the same for the whole, where wholes stand any way round; every heading of the part is tried with every
+    whole_yaw_steps : the same for the whole, where wholes stand any way round; every heading of the part is tried with every
         one of the whole
-    upright : False if parts lie any way up: they are then tried at the 24 orientations of a cube in the place of headings
+    upright : False if parts lie any way up: they are then tried at the 24 orientations of a cube in the place of yaw_steps
     alignments : the best views are aligned so often: the part is laid onto the whole, as a rigid body, by its map, and
         matched again
-    judged_by : how maps at several headings are compared: weights of the logarithm of the distortion, of the agreement of
-        curvature, and of the similarity of features that belong together: a network that turned shapes by little in training
-        is less sure of what it has not seen
+    score_weights : how maps are scored: weights of the logarithm of the distortion, of the agreement of curvature, and of
+        the similarity of matched features
     distances : how geodesic distances are measured
     precision : of matrix products on a GPU: "tf32" rounds what is multiplied to 11 bits, "float16" the same and keeps the
         products of the loss so, which is faster on large surfaces, "float32" rounds nothing; sums are float32 always
@@ -68,7 +67,7 @@ class TrainingConfig:
     30.0
     """
 
-    inputs: Inputs = "xyz"
+    inputs: NetworkInputs = "xyz"
     width: int = 128
     blocks: int = 4
     features: int = 256
@@ -93,11 +92,11 @@ class TrainingConfig:
     noise: float = 0.01
     noise_limit: float = 0.05
     scaling: tuple[float, float] = (0.9, 1.1)
-    headings: int = 1
-    whole_headings: int = 1
+    yaw_steps: int = 1
+    whole_yaw_steps: int = 1
     upright: bool = True
     alignments: int = 0
-    judged_by: tuple[float, float, float] = (1.0, 10.0, 0.0)
+    score_weights: tuple[float, float, float] = (1.0, 10.0, 0.0)
     distances: Distances = "fast_marching"
     precision: Precision = "tf32"
     evaluate_every: int = 2000
@@ -105,9 +104,9 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scaling", tuple(self.scaling))
-        object.__setattr__(self, "judged_by", tuple(self.judged_by))
+        object.__setattr__(self, "score_weights", tuple(self.score_weights))
         choices = {
-            "inputs": Inputs,
+            "inputs": NetworkInputs,
             "criterion": MaskedBy,
             "mask": Mask,
             "vertical": Axis,
@@ -135,8 +134,8 @@ class TrainingConfig:
             raise ValueError(f"dropout={self.dropout} must be below 1: something has to be left")
         if len(self.scaling) != 2 or not 0 < self.scaling[0] <= self.scaling[1]:
             raise ValueError(f"scaling={self.scaling} must be a range of two positive factors, such as (0.9, 1.1)")
-        if len(self.judged_by) != 3 or min(self.judged_by) < 0 or not any(self.judged_by):
-            raise ValueError(f"judged_by={self.judged_by} must be three weights, none negative and not all 0")
+        if len(self.score_weights) != 3 or min(self.score_weights) < 0 or not any(self.score_weights):
+            raise ValueError(f"score_weights={self.score_weights} must be three weights, none negative and not all 0")
         for name in ("low_pass", "cosine_epochs"):
             check_number(name, getattr(self, name), or_none=True)
             if getattr(self, name) is not None and getattr(self, name) < 1:
@@ -153,12 +152,12 @@ class TrainingConfig:
     @property
     def tries_several(self) -> bool:
         """Whether several maps of a pair are compared."""
-        return self.headings * self.whole_headings > 1 or not self.upright or self.alignments > 0
+        return self.yaw_steps * self.whole_yaw_steps > 1 or not self.upright or self.alignments > 0
 
     @property
     def judges_by_distances(self) -> bool:
         """Whether they are compared by how they distort distances, which must then be known."""
-        return self.tries_several and self.judged_by[0] > 0
+        return self.tries_several and self.score_weights[0] > 0
 
     def with_changes(self, **changes: Any) -> TrainingConfig:
         """The same with some choices changed; unknown names are refused with the nearest known one."""
@@ -172,17 +171,20 @@ class TrainingConfig:
 
     def to_json(self) -> dict[str, Any]:
         """As JSON has it: numbers, strings, lists."""
-        return {**asdict(self), "scaling": list(self.scaling), "judged_by": list(self.judged_by)}
+        return {**asdict(self), "scaling": list(self.scaling), "score_weights": list(self.score_weights)}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> TrainingConfig:
         """What `to_json` gave; it may come from a file that somebody else wrote, so each value must be of its kind."""
+        known: dict[str, Any] = {}
+        for name, value in values.items():
+            known[_FORMER.get(name, name)] = value
         for name, kind in get_type_hints(cls).items():
-            if name in values and get_origin(kind) is not Literal:
-                _check_kind(name, values[name], kind)
+            if name in known and get_origin(kind) is not Literal:
+                _check_kind(name, known[name], kind)
         # JSON has no tuples
-        tuples = {name: tuple(values[name]) for name in ("scaling", "judged_by") if name in values}
-        return cls().with_changes(**{**values, **tuples})
+        tuples = {name: tuple(known[name]) for name in ("scaling", "score_weights") if name in known}
+        return cls().with_changes(**{**known, **tuples})
 
 
 def _check_kind(name: str, value: Any, kind: Any) -> None:
@@ -206,14 +208,17 @@ def _is_finite(value: Any) -> bool:
     return (_is_whole(value) or isinstance(value, float)) and abs(value) <= float_info.max
 
 
+# names in files of earlier versions
+_FORMER = {"headings": "yaw_steps", "whole_headings": "whole_yaw_steps", "judged_by": "score_weights"}
+
 _COUNTS = (
     "width",
     "blocks",
     "features",
     "diffusion_eigenpairs",
     "map_eigenpairs",
-    "headings",
-    "whole_headings",
+    "yaw_steps",
+    "whole_yaw_steps",
     "iterations",
     "evaluate_every",
 )
@@ -225,8 +230,8 @@ _MOST = {
     "diffusion_eigenpairs": 10_000,
     "map_eigenpairs": 10_000,
     "low_pass": 10_000,
-    "headings": 1000,
-    "whole_headings": 1000,
+    "yaw_steps": 1000,
+    "whole_yaw_steps": 1000,
     "alignments": 100,
     "seed": 2**63 - 1,
 }
@@ -251,9 +256,9 @@ _OURS: dict[str, Any] = {
     "rotation": 30.0,
     "cosine_epochs": None,
     "iterations": 10_000,
-    "headings": 8,
+    "yaw_steps": 8,
     # the unit of scores is that of `default`, which says how much worse a map must be to be given up
-    "judged_by": (0.0, 0.0, 30.0),
+    "score_weights": (0.0, 0.0, 30.0),
 }
 
 PRESETS: Mapping[str, TrainingConfig] = MappingProxyType(
@@ -267,12 +272,12 @@ PRESETS: Mapping[str, TrainingConfig] = MappingProxyType(
         "shrec16-holes": _PAPER.with_changes(temperature=0.07, vertical="z"),
         # how to match was chosen by cross-validation over the training parts; trained on surfaces of at most 5000 vertices
         "shrec16-cuts-ours": _PAPER.with_changes(
-            **_OURS | {"iterations": 8_000, "alignments": 2, "judged_by": (1.0, 10.0, 300.0)},
+            **_OURS | {"iterations": 8_000, "alignments": 2, "score_weights": (1.0, 10.0, 300.0)},
             vertical="z",
             precision="float16",
         ),
         "shrec16-holes-ours": _PAPER.with_changes(
-            **_OURS | {"iterations": 8_000, "headings": 1, "alignments": 2, "judged_by": (0.0, 10.0, 30.0)},
+            **_OURS | {"iterations": 8_000, "yaw_steps": 1, "alignments": 2, "score_weights": (0.0, 10.0, 30.0)},
             temperature=0.07,
             vertical="z",
             precision="float16",

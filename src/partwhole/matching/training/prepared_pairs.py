@@ -28,7 +28,7 @@ Report = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Stock:
+class PreparedPairs:
     """The surfaces of a set of pairs, each once.
 
     Attributes
@@ -50,7 +50,7 @@ class Stock:
     teacher: str | None = None
 
     def __repr__(self) -> str:
-        return f"Stock({len(self.pairs)} pairs of {len(self.parts)} parts and {len(self.wholes)} wholes)"
+        return f"PreparedPairs({len(self.pairs)} pairs of {len(self.parts)} parts and {len(self.wholes)} wholes)"
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -62,7 +62,7 @@ class Stock:
         return (one if truth is None else one.with_truth(*truth)), other
 
 
-def prepared(
+def prepare_pairs(
     pairs: Iterable[Pair],
     config: TrainingConfig,
     *,
@@ -72,7 +72,7 @@ def prepared(
     cache: CacheGiven = None,
     workers: int | None = None,
     progress: Report | None = None,
-) -> Stock:
+) -> PreparedPairs:
     """Operators of every surface, and for the loss distances of all and weights of the parts, on the device.
 
     Parameters
@@ -124,7 +124,7 @@ def prepared(
     truths = {
         key: _truth(plain[0][key[0]], found) for key, found in zip(numbers, known or (), strict=known is not None)
     }
-    return Stock(tuple(plain[0]), tuple(plain[1]), numbers, (parts, wholes), _notes(wholes), truths)
+    return PreparedPairs(tuple(plain[0]), tuple(plain[1]), numbers, (parts, wholes), _notes(wholes), truths)
 
 
 def _is_of_use(cache: Cache | None, meshes: Sequence[Mesh], k: int) -> bool:

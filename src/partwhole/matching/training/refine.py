@@ -93,13 +93,13 @@ def refine(
 ) -> Refined:
     """Adam on the loss of one pair, from the trained weights; the weights with the lowest loss on it are kept.
 
-    Where several headings are tried, that of the trained weights is refined: refinement does not turn a body around.
+    Where several yaw_steps are tried, that of the trained weights is refined: refinement does not turn a body around.
 
     Parameters
     ----------
     matcher : trained; it is not changed. Of several, each is refined, and the map is taken that bends and distorts least,
-        as among headings
-    part, whole : surfaces on the device of the matcher, with distances and weights: `prepared` makes them
+        as among yaw_steps
+    part, whole : surfaces on the device of the matcher, with distances and weights: `prepare_pairs` makes them
     steps : at most so many
     learning_rate : of Adam; by default the one that training ended with
     augmentation, dropout : as in training, in the steps; the loss that weights are kept by is without them
@@ -111,10 +111,10 @@ def refine(
     Examples
     --------
     >>> from partwhole.datasets import Pair, random_cuts, sphere
-    >>> from partwhole.matching import TrainingConfig, prepared
+    >>> from partwhole.matching import TrainingConfig, prepare_pairs
     >>> from partwhole.matching.matcher import new_network
     >>> config = TrainingConfig(width=8, blocks=1, features=8, map_eigenpairs=20, diffusion_eigenpairs=20)
-    >>> stock = prepared([Pair.of_cut(random_cuts(sphere(200), seed=0))], config)
+    >>> stock = prepare_pairs([Pair.of_cut(random_cuts(sphere(200), seed=0))], config)
     >>> found = refine(Matcher(new_network(config), config), stock.parts[0], stock.wholes[0], steps=3)
     >>> found.loss_after <= found.loss_before, found.steps_taken
     (True, 3)

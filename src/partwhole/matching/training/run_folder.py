@@ -20,7 +20,7 @@ from partwhole.matching.network.weights import read_tensors, versions, write_ten
 from partwhole.matching.training.config import TrainingConfig
 from partwhole.matching.training.logs import RunLog
 from partwhole.matching.training.losses import Loss
-from partwhole.matching.training.prepared_pairs import Stock
+from partwhole.matching.training.prepared_pairs import PreparedPairs
 from partwhole.matching.training.schedule import learning_rate
 from partwhole.store.arguments import checked_path
 from partwhole.store.atomic import atomic_write
@@ -70,7 +70,7 @@ class RunFolder:
     """Where a run is recorded; does nothing if there is no folder."""
 
     def __init__(
-        self, folder: str | Path | None, config: TrainingConfig, loss: Loss, stock: Stock, *, resume: bool
+        self, folder: str | Path | None, config: TrainingConfig, loss: Loss, stock: PreparedPairs, *, resume: bool
     ) -> None:
         self.folder = None if folder is None else Path(folder)
         self.config, self.loss, self.stock = config, loss, stock

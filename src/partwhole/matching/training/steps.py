@@ -14,7 +14,7 @@ from partwhole.matching.readout.soft_map import soft_map
 from partwhole.matching.training.augmentation import augmented
 from partwhole.matching.training.config import TrainingConfig
 from partwhole.matching.training.losses import Loss
-from partwhole.matching.training.prepared_pairs import Stock
+from partwhole.matching.training.prepared_pairs import PreparedPairs
 
 # one step on (number of the part, number of the whole), which gives the terms of the loss
 Step = Callable[[int, int], Tensor]
@@ -49,7 +49,7 @@ def losses_of_pair(
 
 
 def plain_steps(
-    network: DiffusionNet, optimiser: torch.optim.Optimizer, loss: Loss, stock: Stock, config: TrainingConfig
+    network: DiffusionNet, optimiser: torch.optim.Optimizer, loss: Loss, stock: PreparedPairs, config: TrainingConfig
 ) -> Step:
     """The step as it is meant; `captured_steps` does the same faster."""
 

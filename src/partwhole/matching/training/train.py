@@ -18,17 +18,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from partwhole.matching.evaluation import Examination
+from partwhole.matching.evaluation import Benchmark
 from partwhole.matching.matcher import Matcher, check_matcher, new_network
 from partwhole.matching.network.diffusion_net import DiffusionNet
 from partwhole.matching.network.weights import versions
 from partwhole.matching.training.config import TrainingConfig
 from partwhole.matching.training.losses import Loss, loss_of
-from partwhole.matching.training.prepared_pairs import Report, Stock, prepared
+from partwhole.matching.training.prepared_pairs import PreparedPairs, Report, prepare_pairs
 from partwhole.matching.training.run_folder import Progress, RunFolder, check_folder
 from partwhole.matching.training.schedule import learning_rate, pair_number, random_seed
 from partwhole.matching.training.steps import Step, adam, losses_of_pair, plain_steps, reproducibly, set_rate
-from partwhole.matching.training.teach import taught
+from partwhole.matching.training.teach import with_teacher_maps
 from partwhole.store.accelerator import check_device
 from partwhole.store.arguments import check_function, in_short
 from partwhole.store.cache import Cache, CacheGiven
@@ -67,13 +67,13 @@ class TrainingRun:
 
 
 def train(
-    pairs: Sequence | Stock,
+    pairs: Sequence | PreparedPairs,
     config: TrainingConfig | None = None,
     *,
     loss: Loss | None = None,
     start: Matcher | None = None,
     teacher: Matcher | None = None,
-    validation: Sequence | Stock | None = None,
+    validation: Sequence | PreparedPairs | None = None,
     watch: Mapping[str, Any] | None = None,
     folder: str | Path | None = None,
     resume: bool = False,
@@ -87,18 +87,18 @@ def train(
 
     Parameters
     ----------
-    pairs : of any data set; or what `prepared` made of them
+    pairs : of any data set; or what `prepare_pairs` made of them
     config : every choice; `preset("pfaust-h")` has the paper's
     loss : in the place of λ_geo WormholeLoss + λ_ortho OrthogonalityLoss
     start : begin with these weights instead of random ones, of a network of the same size
     teacher : its maps stand in the place of the ground truth, for `correspondence_weight`; on the same device
     validation : pairs that are not trained on; the weights with the lowest loss on them are kept beside the final ones
     watch : pairs with ground truth, by name, whose errors are recorded at each evaluation; nothing is chosen by them.
-        Pairs, or an `Examination` of them
+        Pairs, or an `Benchmark` of them
     folder : where the run is recorded: weights, state, logs
     resume : go on with the run in the folder
     device : "cpu" or "cuda"
-    cache, workers : for eigenpairs, see `prepared`
+    cache, workers : for eigenpairs, see `prepare_pairs`
     progress : called with (what is done, how much is done, how much there is)
     heartbeat : called between iterations, every few seconds, with how far the run has come; what it raises ends the run,
         which is saved first and can go on from there
@@ -124,15 +124,17 @@ def train(
     if pairs is None:
         raise ValueError("pairs must be a data set or a list of pw.datasets.Pair, got None")
     stock, held_out = (
-        given if isinstance(given, Stock | None) else stock_for(given, config, loss=loss, teacher=teacher, **options)
+        given
+        if isinstance(given, PreparedPairs | None)
+        else stock_for(given, config, loss=loss, teacher=teacher, **options)
         for given in (pairs, validation)
     )
     assert stock is not None
     if teacher is not None:
-        stock = taught(stock, teacher, progress=progress)
-        held_out = None if held_out is None else taught(held_out, teacher, progress=progress)
+        stock = with_teacher_maps(stock, teacher, progress=progress)
+        held_out = None if held_out is None else with_teacher_maps(held_out, teacher, progress=progress)
     watched = {
-        name: given if isinstance(given, Examination) else Examination(given, config, name=name, **options)
+        name: given if isinstance(given, Benchmark) else Benchmark(given, config, name=name, **options)
         for name, given in (watch or {}).items()
     }
     loss = loss or loss_of(config)
@@ -213,17 +215,17 @@ def stock_for(
     loss: Loss | None = None,
     teacher: Matcher | None = None,
     **options: Any,
-) -> Stock:
+) -> PreparedPairs:
     """What training takes of the pairs: with distances and the ground truth where something asks for them.
 
     Parameters
     ----------
     pairs, config, loss, teacher : see `train`
-    options : of `prepared`
+    options : of `prepare_pairs`
     """
     distances = takes_distances(config, loss=loss, teacher=teacher)
     supervised = config.correspondence_weight > 0 and teacher is None
-    return prepared(pairs, config, for_loss=distances, truth=supervised, **options)
+    return prepare_pairs(pairs, config, for_loss=distances, truth=supervised, **options)
 
 
 def begin_with(network: DiffusionNet, start: Matcher) -> None:
@@ -241,7 +243,7 @@ def _steps(
     network: DiffusionNet,
     optimiser: torch.optim.Optimizer,
     loss: Loss,
-    stock: Stock,
+    stock: PreparedPairs,
     config: TrainingConfig,
     device: str,
 ) -> Step:
@@ -256,7 +258,7 @@ def _steps(
 
 
 @contextmanager
-def _threads_for(stock: Stock, device: str) -> Iterator[None]:
+def _threads_for(stock: PreparedPairs, device: str) -> Iterator[None]:
     """One thread for small surfaces: several would wait for each other longer than they work."""
     before = torch.get_num_threads()
     if device == "cpu" and max(len(surface) for surface in (*stock.parts, *stock.wholes)) <= _SMALL:
@@ -272,8 +274,8 @@ def _evaluate(
     loss: Loss,
     config: TrainingConfig,
     state: Progress,
-    held_out: Stock | None,
-    watched: Mapping[str, Examination],
+    held_out: PreparedPairs | None,
+    watched: Mapping[str, Benchmark],
 ) -> None:
     network.eval()
     try:
@@ -287,7 +289,7 @@ def _evaluate(
         network.train()
 
 
-def mean_loss(network: DiffusionNet, loss: Loss, stock: Stock, config: TrainingConfig) -> float:
+def mean_loss(network: DiffusionNet, loss: Loss, stock: PreparedPairs, config: TrainingConfig) -> float:
     """Of all pairs, without augmentation and dropout: what can be validated without ground truth."""
     with torch.no_grad():
         terms = [

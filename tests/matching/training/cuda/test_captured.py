@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from partwhole.datasets import Pair, cut_plane, random_cuts
-from partwhole.matching import Examination, Matcher, Stock, TrainingConfig, distortion, prepared, train
+from partwhole.matching import Benchmark, Matcher, PreparedPairs, TrainingConfig, distortion, prepare_pairs, train
 from partwhole.matching.matcher import new_network
 from partwhole.matching.training.cuda.captured import Buffers, captured_steps, rounded_up
 from partwhole.matching.training.losses import loss_of
@@ -34,8 +34,8 @@ def pairs_of_many_sizes(small: Any) -> list[Pair]:
 
 
 @pytest.fixture(scope="module")
-def on_gpu(small: Any, still: TrainingConfig) -> Stock:
-    return prepared(pairs_of_many_sizes(small), still, device="cuda")
+def on_gpu(small: Any, still: TrainingConfig) -> PreparedPairs:
+    return prepare_pairs(pairs_of_many_sizes(small), still, device="cuda")
 
 
 def gradients_of(network: torch.nn.Module, terms: torch.Tensor) -> list[torch.Tensor]:
@@ -58,7 +58,7 @@ def test_sizes_are_rounded_up_to_a_few() -> None:
 @pytest.mark.parametrize("criterion", ["none", "wormhole"])
 def test_what_fills_up_a_buffer_does_not_matter(pairs, still, cache, criterion) -> None:
     """Losses and gradients of pairs that were copied one after the other into the same larger memory."""
-    stock = prepared(pairs, still.with_changes(criterion=criterion), cache=cache)
+    stock = prepare_pairs(pairs, still.with_changes(criterion=criterion), cache=cache)
     torch.manual_seed(0)
     network, loss = new_network(still), loss_of(still)
     for sizes in ((128, 128), (112, 192), (160, 128)):
@@ -77,7 +77,7 @@ def test_what_fills_up_a_buffer_does_not_matter(pairs, still, cache, criterion) 
 
 def test_the_truth_goes_into_the_buffers_too(pairs, still, cache) -> None:
     chosen = still.with_changes(correspondence_weight=3.0)
-    stock = prepared([pair for pair in pairs if pair.ground_truth is not None], chosen, truth=True, cache=cache)
+    stock = prepare_pairs([pair for pair in pairs if pair.ground_truth is not None], chosen, truth=True, cache=cache)
     torch.manual_seed(0)
     network, loss = new_network(chosen), loss_of(chosen)
     buffers = Buffers.of_size(128, 192, stock.parts[0], torch.float32, truth=True)
@@ -185,7 +185,7 @@ def test_surfaces_of_any_number_of_eigenpairs(small, still) -> None:
 
 @pytest.mark.gpu
 def test_a_stock_without_distances(small, still) -> None:
-    stock = prepared(pairs_of_many_sizes(small)[:1], still, for_loss=False, device="cuda")
+    stock = prepare_pairs(pairs_of_many_sizes(small)[:1], still, for_loss=False, device="cuda")
     with pytest.raises(ValueError, match="needs distances of part and whole"):
         train(stock, still, device="cuda")
 
@@ -213,8 +213,8 @@ def test_an_examination_on_the_gpu_is_that_on_the_processor(small, config, cache
     pairs = pairs_of_many_sizes(small)
     torch.manual_seed(0)
     network = new_network(config)
-    slow = Examination(pairs, config, method="dijkstra", cache=cache).of(Matcher(network, config))
-    on_device = Examination(pairs, config, method="dijkstra", cache=cache, device="cuda")
+    slow = Benchmark(pairs, config, method="dijkstra", cache=cache).of(Matcher(network, config))
+    on_device = Benchmark(pairs, config, method="dijkstra", cache=cache, device="cuda")
     fast = on_device.of(Matcher(network.cuda(), config))
     assert fast.macro == pytest.approx(slow.macro, rel=0.05)
 

@@ -19,7 +19,7 @@ from partwhole.matching.network.diffusion_net import DiffusionNet
 from partwhole.matching.network.surface import Surface
 from partwhole.matching.training.config import TrainingConfig
 from partwhole.matching.training.losses import Loss
-from partwhole.matching.training.prepared_pairs import Stock
+from partwhole.matching.training.prepared_pairs import PreparedPairs
 from partwhole.matching.training.run_folder import state_tensors
 from partwhole.matching.training.steps import descend, losses_of_pair
 
@@ -99,7 +99,7 @@ def _one(both: Surface, number: int, n: int, **more: Tensor) -> Surface:
 
 
 def captured_steps(
-    network: DiffusionNet, optimiser: torch.optim.Optimizer, loss: Loss, stock: Stock, config: TrainingConfig
+    network: DiffusionNet, optimiser: torch.optim.Optimizer, loss: Loss, stock: PreparedPairs, config: TrainingConfig
 ) -> Callable[[int, int], Tensor]:
     """`plain_steps`, recorded. Weights and optimiser are as before when it returns."""
     part_sizes = rounded_up([len(part) for part in stock.parts], _PART_SIZES)
