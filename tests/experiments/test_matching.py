@@ -331,7 +331,7 @@ def test_ablation_from_end_to_end(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     prepared = []
-    really = study.prepared
+    really = study.prepare_pairs
     monkeypatch.setattr(study, "prepare_pairs", lambda *a, **k: prepared.append(1) or really(*a, **k))
     command = words("ablation", "--set", "shrec16-holes", "--seeds", "0,1")
     assert main(command) == 0
