@@ -355,9 +355,9 @@ def test_ablation_from_end_to_end(
 def test_presets_are_found_by_the_name_of_their_set(monkeypatch: pytest.MonkeyPatch) -> None:
     ours = {**PRESETS, "pfaust-h-ours": PRESETS["pfaust-h"].with_changes(rotation=30.0)}
     monkeypatch.setattr("partwhole.experiments.matching.PRESETS", ours)
-    monkeypatch.setattr("partwhole.matching.training.config.PRESETS", ours)
+    monkeypatch.setattr("partwhole.matching.config.PRESETS", ours)
     found = preset_series({"pfaust-h": ("pfaust-h",)}, "pfaust-h-ours,pfaust-h", (), 7)
-    assert [(s.name, s.label, s.trained_on, s.config.rotation) for s in found] == [
+    assert [(s.name, s.label, s.trained_on, s.config.augmentation.rotation) for s in found] == [
         ("pfaust-h-ours", "pfaust-h-ours", "pfaust-h", 30.0),
         ("pfaust-h", "pfaust-h", "pfaust-h", 90.0),
     ]

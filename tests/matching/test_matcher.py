@@ -157,8 +157,8 @@ def test_surfaces_prepared_for_other_inputs(config, stock) -> None:
 def test_a_network_for_shapes_that_stand_otherwise(config, stock, inputs, vertical) -> None:
     upright = Matcher(new_network(config.with_changes(inputs=inputs)), config.with_changes(inputs=inputs, vertical="y"))
     other = upright.standing(vertical)
-    assert other.config.vertical == vertical
-    assert upright.config.vertical == "y"
+    assert other.config.search.vertical == vertical
+    assert upright.config.search.vertical == "y"
     surface = stock.parts[0]
     R = torch.tensor(rotation_to_vertical("y", vertical), dtype=torch.float32)
     torch.testing.assert_close(other.features(turned_by(surface, R)), upright.features(surface))

@@ -63,7 +63,7 @@ def test_what_comes_out(found: MatchResult, cut: Cut, matcher: Matcher) -> None:
     assert found.notes[-1].startswith("confidence was fitted with the model default; with small its order")
     assert set(found.seconds) == {"reading", "decimation", "operators", "matching", "every vertex"}
     assert repr(found).startswith(f"MatchResult('{cut.part.name}' → '{cut.whole.name}'")
-    k = matcher.config.map_eigenpairs
+    k = matcher.config.loss.map_eigenpairs
     assert found.functional_map.shape == (k, k)
     # as the matcher itself does it
     assert np.array_equal(found.vertex_map, matcher.match(cut.part, cut.whole, read_out="lateration").vertex_map)

@@ -27,7 +27,7 @@ from partwhole.experiments.matching import (
 )
 from partwhole.experiments.matching_runs import trained_runs
 from partwhole.experiments.tables import Section, mean_and_deviation, measured_rows, spread
-from partwhole.matching.training.config import PRESETS
+from partwhole.matching.config import PRESETS
 
 # criterion and mask of each row, by its label
 ROWS: Mapping[str, tuple[str, str]] = {

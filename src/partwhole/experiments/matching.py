@@ -19,7 +19,7 @@ from partwhole.cli.shared.pairs import PUBLISHED_AS
 from partwhole.evaluation import published_rows
 from partwhole.experiments.matching_runs import given_runs, trained_runs
 from partwhole.experiments.tables import Section, present
-from partwhole.matching.training.config import PRESETS, TrainingConfig
+from partwhole.matching.config import PRESETS, TrainingConfig
 
 if TYPE_CHECKING:
     from partwhole.experiments.study import Failed, Run, Series

@@ -135,7 +135,7 @@ def given_runs(
         options: dict[str, Any] = {"device": device, "cache": chosen_cache(cache, console), "workers": workers}
         examiner = Examiner(_sources(test, console, report, known=True), progress=report, **options)
         for group in groups.values():
-            seeds = [matcher.config.seed for matcher in group.values()]
+            seeds = [matcher.config.optimisation.seed for matcher in group.values()]
             label = ", ".join(group)
             if len(set(seeds)) < len(seeds):
                 raise ValueError(
@@ -144,7 +144,7 @@ def given_runs(
             config = next(iter(group.values())).config
             series = Series(name=label, label=label, config=config, trained_on="", tested_on=tuple(tests))
             for matcher in group.values():
-                runs.append(Run(series, matcher.config.seed, examiner.errors(matcher, tests)))
+                runs.append(Run(series, matcher.config.optimisation.seed, examiner.errors(matcher, tests)))
     return runs
 
 
@@ -176,7 +176,7 @@ def _came_about(run: Run) -> str:
     name = f"{run.series.label}, seed {run.seed}"
     if not run.trained:
         return f"{name}, was there already"
-    return f"{name}, {run.series.config.iterations} iterations in {run.seconds:.1f} s"
+    return f"{name}, {run.series.config.optimisation.iterations} iterations in {run.seconds:.1f} s"
 
 
 def _all_but_seed(matcher: Matcher) -> str:

@@ -17,12 +17,12 @@ import torch
 
 from partwhole.datasets.pairs import Pair
 from partwhole.evaluation import Evaluation
+from partwhole.matching.config import TrainingConfig
 from partwhole.matching.evaluation import Benchmark
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.network.surface import Surface, pair_weights
 from partwhole.matching.network.weights import read_tensors
 from partwhole.matching.readout.soft_map import ReadOut
-from partwhole.matching.training.config import TrainingConfig
 from partwhole.matching.training.prepared_pairs import PreparedPairs, Report, prepare_pairs
 from partwhole.matching.training.run_folder import MODEL, STATE, Progress
 from partwhole.matching.training.train import train
@@ -237,7 +237,7 @@ class Study:
         heartbeat : see `train`; it is told which run it is. What it raises ends the study, which can go on later
         """
         todo = [planned for planned in self.planned if not (planned.folder / MODEL).exists()]
-        total, done = sum(planned.config.iterations for planned in todo), 0
+        total, done = sum(planned.config.optimisation.iterations for planned in todo), 0
         for planned in self.planned:
 
             def report(what: str, now: int, of: int, before: int = done) -> None:
@@ -256,7 +256,7 @@ class Study:
                 # it may have been for want of memory
                 self._stock = None
                 self._free()
-            done += planned.config.iterations * (planned in todo)
+            done += planned.config.optimisation.iterations * (planned in todo)
             yield result
 
     def _result(self, planned: Planned, report: Report, heartbeat: Callable[[Planned, Progress], None] | None) -> Run:
@@ -303,7 +303,7 @@ class Study:
         self._free()
         if self._check is not None:
             self._check(pairs)
-        supervised = config.correspondence_weight > 0
+        supervised = config.loss.correspondence_weight > 0
         stock = prepare_pairs(pairs, config, truth=supervised, progress=self._report, **self._options)
         self.notes += [note for note in stock.notes if note not in self.notes]
         self._stock = wanted, stock
@@ -352,7 +352,7 @@ def reweighted(stock: PreparedPairs, config: TrainingConfig) -> PreparedPairs:
             # a surface keeps 0 where the distance is infinite
             labels = torch.as_tensor(mesh.component_labels, device=D.device)
             D = torch.where(labels[:, None] == labels, D, float("inf"))
-        W = pair_weights(mesh, D, part.mass, criterion=config.criterion, mask=config.mask)
+        W = pair_weights(mesh, D, part.mass, criterion=config.loss.criterion, mask=config.loss.mask)
         return part.with_loss(part.distances, W)
 
     parts = tuple(weighed(part, mesh) for part, mesh in zip(stock.parts, stock.meshes[0], strict=True))

@@ -8,19 +8,29 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from partwhole.matching.training.config import PRESETS, TrainingConfig, preset
+from partwhole.matching.config import (
+    PRESETS,
+    AugmentationConfig,
+    LossConfig,
+    NetworkConfig,
+    OptimisationConfig,
+    SearchConfig,
+    TrainingConfig,
+    preset,
+)
 from partwhole.store.extras import how_to_install
 
 if TYPE_CHECKING:
     from partwhole.matching.ensemble import Ensemble
     from partwhole.matching.evaluation import Benchmark, evaluate
-    from partwhole.matching.matcher import Match, Matcher
+    from partwhole.matching.matcher import Matcher
     from partwhole.matching.network.built_in import card_of, model_names
-    from partwhole.matching.network.diffusion_net import DiffusionNet, Operators
-    from partwhole.matching.network.surface import Surface, pair_weights, surface_of
-    from partwhole.matching.pipeline import match
-    from partwhole.matching.readout.soft_map import hard_map, soft_map, spectral_map
+    from partwhole.matching.network.diffusion_net import DiffusionNet, Network
+    from partwhole.matching.network.surface import Operators, Surface, SurfacePair, pair_weights, surface_of
+    from partwhole.matching.pipeline import MatchOptions, match
+    from partwhole.matching.readout.soft_map import Comparison, hard_map, soft_map, spectral_map
     from partwhole.matching.result import MatchResult
+    from partwhole.matching.search.method import Method
     from partwhole.matching.training.augmentation import augmented
     from partwhole.matching.training.losses import CorrespondenceLoss, Loss, OrthogonalityLoss, WormholeLoss, distortion
     from partwhole.matching.training.prepared_pairs import PreparedPairs, prepare_pairs
@@ -29,19 +39,28 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PRESETS",
+    "AugmentationConfig",
     "Benchmark",
+    "Comparison",
     "CorrespondenceLoss",
     "DiffusionNet",
     "Ensemble",
     "Loss",
-    "Match",
+    "LossConfig",
+    "MatchOptions",
     "MatchResult",
     "Matcher",
+    "Method",
+    "Network",
+    "NetworkConfig",
     "Operators",
+    "OptimisationConfig",
     "OrthogonalityLoss",
     "PreparedPairs",
     "Refined",
+    "SearchConfig",
     "Surface",
+    "SurfacePair",
     "TrainingConfig",
     "TrainingRun",
     "WormholeLoss",
@@ -69,13 +88,14 @@ _HOMES = {
     "evaluation": ("Benchmark", "evaluate"),
     "training.losses": ("CorrespondenceLoss", "Loss", "OrthogonalityLoss", "WormholeLoss", "distortion"),
     "result": ("MatchResult",),
-    "matcher": ("Match", "Matcher"),
-    "network.diffusion_net": ("DiffusionNet", "Operators"),
+    "matcher": ("Matcher",),
+    "network.diffusion_net": ("DiffusionNet", "Network"),
     "training.prepared_pairs": ("PreparedPairs", "prepare_pairs"),
     "training.refine": ("Refined", "refine"),
-    "pipeline": ("match",),
-    "readout.soft_map": ("hard_map", "soft_map", "spectral_map"),
-    "network.surface": ("Surface", "pair_weights", "surface_of"),
+    "pipeline": ("MatchOptions", "match"),
+    "search.method": ("Method",),
+    "readout.soft_map": ("Comparison", "hard_map", "soft_map", "spectral_map"),
+    "network.surface": ("Operators", "Surface", "SurfacePair", "pair_weights", "surface_of"),
     "training.train": ("TrainingRun", "train"),
 }
 

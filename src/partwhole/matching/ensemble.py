@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Literal, get_args
 
 import torch
@@ -11,24 +10,26 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from partwhole.matching.config import Axis
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.network.surface import Surface
-from partwhole.matching.training.config import Axis
+from partwhole.matching.readout.soft_map import Comparison
+from partwhole.matching.search.method import Method
+from partwhole.store.cache import hash_of
 
 Combine = Literal["average", "choose"]
 
 
-class Ensemble(Matcher):
-    """Several matchers with the same choices but for their seeds; can be used in the place of one.
+class Ensemble(Method):
+    """Several matchers with the same choices but for their seeds.
 
-    Networks of different seeds fail on different pairs, and where a map is wrong it distorts and bends more.
+    Networks of different seeds fail on different pairs, and wrong maps have worse scores.
 
     Parameters
     ----------
     matchers : at least one, on the same device
-    combine : "average", similarities are averaged over the networks, at each heading; "choose", each network gives its own
-        map at each heading. Of these maps the one that distorts and bends least is taken, see
-        `partwhole.matching.search.score`
+    combine : "average", similarities are averaged over the networks; "choose", each network gives its own map, and the one
+        with the best score is taken, see `partwhole.matching.search`
     """
 
     def __init__(self, matchers: Sequence[Matcher], *, combine: Combine = "average") -> None:
@@ -38,14 +39,14 @@ class Ensemble(Matcher):
             raise ValueError(f"combine must be one of {', '.join(map(repr, get_args(Combine)))}, got {combine!r}")
         first = matchers[0]
         for number, other in enumerate(matchers):
-            for name, value in other.config.with_changes(seed=first.config.seed).to_json().items():
-                ours = first.config.to_json()[name]
+            for name, value in other.config.with_changes(seed=first.config.optimisation.seed).choices.items():
+                ours = first.config.choices[name]
                 if value != ours:
                     raise ValueError(
                         f"the matchers of an ensemble differ in their seeds only; number {number} has {name}={value!r}, "
                         f"the first {ours!r}"
                     )
-        super().__init__(first.network, first.config, {**first.card, "matchers": len(matchers)})
+        super().__init__(first.config, {**first.card, "matchers": len(matchers)})
         self.matchers = tuple(matchers)
         self.combine: Combine = combine
 
@@ -53,31 +54,32 @@ class Ensemble(Matcher):
         return f"Ensemble({len(self.matchers)} matchers, {self.combine}, on {self.device})"
 
     @property
-    def needs_distances(self) -> bool:
-        return self.compares and self.config.score_weights[0] > 0
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.matchers[0].device
 
-    @property
-    def compares(self) -> bool:
-        return super().compares or (self.combine == "choose" and len(self.matchers) > 1)
+    def fingerprint(self) -> str:
+        return hash_of({"matchers": [one.fingerprint() for one in self.matchers], "combine": self.combine})
 
-    def save(self, path: str | Path) -> None:
-        """Not to be: each matcher has a file of its own."""
-        raise ValueError(f"an ensemble is not one file ({path}); save each of its matchers")
+    def with_choices(self, **changes: object) -> Ensemble:
+        """The same networks, searched in another way; see `Matcher.with_choices`."""
+        return Ensemble([one.with_choices(**changes) for one in self.matchers], combine=self.combine)
 
     def standing(self, vertical: Axis) -> Ensemble:
+        """The same for shapes whose vertical is another axis."""
         return Ensemble([matcher.standing(vertical) for matcher in self.matchers], combine=self.combine)
 
-    def features(self, surface: Surface) -> Float[Tensor, "m n f"]:
+    def encode(self, surface: Surface) -> Float[Tensor, "m n f"]:
         """Features of the vertices by each network."""
-        return torch.stack([matcher.features(surface) for matcher in self.matchers])
+        return torch.stack([matcher.encode(surface) for matcher in self.matchers])
 
-    def compared(
-        self, of_part: Float[Tensor, "m p f"], of_whole: Float[Tensor, "m n f"]
-    ) -> list[tuple[Float[Tensor, "p _"], Float[Tensor, "n _"]]]:
-        """Features whose cosines make maps: of all networks side by side, or of each by itself."""
-        if self.combine == "average":
-            return [(_side_by_side(of_part), _side_by_side(of_whole))]
-        return list(zip(of_part, of_whole, strict=True))
+    def compare(self, of_part: Float[Tensor, "m p f"], of_whole: Float[Tensor, "m n f"]) -> list[Comparison]:
+        """The features of all networks side by side, or of each by itself."""
+        each = [m.compare(one, other)[0] for m, one, other in zip(self.matchers, of_part, of_whole, strict=True)]
+        if self.combine == "choose":
+            return each
+        of_parts, of_wholes = (torch.stack([getattr(one, side) for one in each]) for side in ("part", "whole"))
+        return [Comparison(_side_by_side(of_parts), _side_by_side(of_wholes))]
 
 
 def _side_by_side(features: Float[Tensor, "m n f"]) -> Float[Tensor, "n mf"]:

@@ -1,55 +1,74 @@
-"""How good a matcher is on a set of pairs: everything that does not depend on the matcher is prepared once."""
+"""How good a method is on pairs with ground truth: each pair is matched as `match` does it, and its error measured."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from partwhole.datasets.pairs import Pair, given_pairs
-from partwhole.evaluation import Evaluation, PairResult, Protocol, evaluate_map, geodesic_errors
+from partwhole.evaluation import (
+    Calibration,
+    Evaluation,
+    PairResult,
+    Protocol,
+    calibration,
+    evaluate_map,
+    geodesic_errors,
+)
 from partwhole.evaluation.protocol import Truth, Weights
-from partwhole.geodesics.distances import Method
+from partwhole.geodesics.distances import Method as DistanceMethod
+from partwhole.matching.confidence.constants import RIGHT
 from partwhole.matching.ensemble import Ensemble
-from partwhole.matching.matcher import Matcher, check_matcher
-from partwhole.matching.network.surface import Surface, distances_of
-from partwhole.matching.readout.soft_map import BY_DISTANCES, ReadOut
-from partwhole.matching.training.config import TrainingConfig
-from partwhole.matching.training.prepared_pairs import PreparedPairs, Report, prepare_pairs
-from partwhole.store.arguments import check_function, check_whole_number
-from partwhole.store.cache import CacheGiven
+from partwhole.matching.network.surface import SurfacePair, distances_of
+from partwhole.matching.pipeline import MatchOptions, found_map, match_scans, on_free_cores, surfaces_of
+from partwhole.matching.readout.soft_map import ReadOut
+from partwhole.matching.result import MatchResult
+from partwhole.matching.scans.lift import Lift
+from partwhole.matching.scans.prepare import MOST_VERTICES, PreparedScans, Progress, Scans, prepare_scans
+from partwhole.matching.scans.templates import Templates
+from partwhole.matching.search.method import Method, check_method
+from partwhole.matching.training.prepared_pairs import filled_cache
+from partwhole.store.accelerator import check_device
+from partwhole.store.arguments import check_function
+from partwhole.store.cache import Cache, CacheGiven
+
+# wholes whose surfaces and distances are held, and pairs whose surfaces are held for one matcher after the other
+_MOST_WHOLES = 24
 
 
 class Benchmark:
-    """Pairs with ground truth, ready to be matched by one network after the other.
+    """Pairs with ground truth, prepared once, and matched by one method after the other.
 
     Parameters
     ----------
     pairs : with ground truth
-    config : of the networks that will be examined: how many eigenpairs they need
     name : what the pairs are, for tables
     method : how distances on the wholes are measured
-    for_loss : prepare what the loss needs even if nothing is judged by it: for refinement, lateration and ZoomOut
-    device, cache, workers, progress : see `prepare_pairs`
+    max_vertices : of the wholes as they are matched; see `match`
+    keep : hold the surfaces of all pairs in memory, for methods that need the same of them
+    device : "cpu" or "cuda"
+    cache : where eigenpairs are kept: a `Cache`, a folder, True for the default one, or None for nowhere
+    workers : processes that compute eigenpairs; default as many as there are cores
+    progress : called with (what is done, how much is done, how much there is)
     """
 
     def __init__(
         self,
         pairs: Sequence,
-        config: TrainingConfig,
         *,
         name: str | None = None,
-        method: Method = "fast_marching",
-        for_loss: bool = False,
+        method: DistanceMethod = "fast_marching",
+        max_vertices: int = MOST_VERTICES,
+        keep: bool = False,
         device: str = "cpu",
         cache: CacheGiven = None,
         workers: int | None = None,
-        progress: Report | None = None,
+        progress: Progress | None = None,
     ) -> None:
+        check_device(device)
         self.pairs: list[Pair] = list(given_pairs(pairs))
         missing = [pair.name for pair in self.pairs if pair.ground_truth is None or len(pair.ground_truth) == 0]
         if missing:
@@ -58,163 +77,176 @@ class Benchmark:
                 "can't be measured; leave them out with pairs.where(...), or match them without evaluation"
             )
         self.name: str = name or str(getattr(pairs, "name", "pairs"))
-        self.method: Method = method
-        options: dict[str, Any] = {"device": device, "cache": cache, "workers": workers, "progress": progress}
-        judged = for_loss or config.judges_by_distances
-        self.stock = prepare_pairs(self.pairs, config, for_loss=judged, **options)
-        wholes = self.stock.meshes[1]
-        self.distances = []
-        for done, mesh in enumerate(wholes):
-            if progress is not None:
-                progress("distances", done, len(wholes))
-            self.distances.append(distances_of(mesh, method=method, device=device).cpu().numpy())
-        if progress is not None:
-            progress("distances", len(wholes), len(wholes))
-
-    @staticmethod
-    def needs(config: TrainingConfig, *, for_loss: bool = False) -> tuple[Any, ...]:
-        """Equal for choices that can share an examination: all that it prepares of the surfaces."""
-        judged = (config.criterion, config.mask, config.distances, config.low_pass, config.precision)
-        return (
-            config.eigenpairs,
-            config.diffusion_eigenpairs,
-            judged if for_loss or config.judges_by_distances else None,
-        )
+        self.method: DistanceMethod = method
+        self._cache, self._workers, self._keep = Cache.meant(cache), workers, keep
+        self._report = progress or (lambda what, done, total: None)
+        self._templates = Templates(_MOST_WHOLES)
+        self._scans = [self._prepared(pair, max_vertices) for pair in self.pairs]
+        self._kept: tuple[tuple[Any, ...], dict[int, SurfacePair]] = (), {}
+        self._distances: dict[str, np.ndarray] = {}
+        wholes = {pair.whole.content_hash: pair.whole for pair in self.pairs}
+        for done, (key, mesh) in enumerate(wholes.items()):
+            self._report("distances", done, len(wholes))
+            self._distances[key] = distances_of(mesh, method=method, device=device).cpu().numpy()
+        self._report("distances", len(wholes), len(wholes))
 
     def __len__(self) -> int:
         return len(self.pairs)
 
+    def _prepared(self, pair: Pair, max_vertices: int) -> PreparedScans:
+        scans = Scans(pair.part, pair.whole, (), {})
+        return prepare_scans(scans, max_vertices=max_vertices, templates=self._templates)
+
     def of(
         self,
-        matcher: Matcher,
+        method: Method,
         *,
-        read_out: ReadOut = "spectral",
+        read_out: ReadOut = "lateration",
         refine: int = 0,
         weights: Weights = "final",
         thorough: bool = True,
-        progress: Report | None = None,
+        progress: Progress | None = None,
     ) -> Evaluation:
-        """The errors of a matcher.
+        """The errors of a method.
 
         Parameters
         ----------
-        matcher : on the device of the examination
-        read_out : see `Matcher.vertex_map`
-        refine : steps of refinement on each pair, see `partwhole.matching.training.refine`; 0: none
+        method : a `Matcher`, or another one
+        read_out, refine : see `match`
         weights : which weights these are, for the protocol
-        thorough : False leaves out coverage and roughness, and time
+        thorough : False leaves out coverage, roughness, confidence and time
         progress : called with ("matching", pairs done, pairs in all)
         """
-        stock = self.stock
-        if read_out in BY_DISTANCES and stock.parts[0].weights is None:
-            raise ValueError(f"read_out={read_out!r} needs distances; make the examination with for_loss=True")
-        maps = self._refined_maps(matcher, read_out, refine) if refine else maps_of(matcher, stock, read_out)
+        options = MatchOptions(refine=refine, read_out=read_out)
         results = []
-        for done, (pair, (_, w)) in enumerate(zip(self.pairs, stock.pairs, strict=True)):
-            if progress is not None:
-                progress("matching", done, len(self.pairs))
-            found, seconds = next(maps)
-            vertex_map = found.cpu().numpy().astype(np.int64)
-            if thorough:
-                results.append(evaluate_map(pair, vertex_map, self.distances[w], seconds=seconds))
-            else:
-                assert pair.ground_truth is not None
-                area = pair.whole.area
-                errors = geodesic_errors(vertex_map, pair.ground_truth, self.distances[w], area=area)
+        if thorough:
+            for pair, found in zip(self.pairs, self.results(method, options, progress=progress), strict=True):
+                seconds = sum(found.seconds.get(step, 0.0) for step in ("matching", "refinement"))
+                distances = self._distances[pair.whole.content_hash]
+                results.append(evaluate_map(pair, found.vertex_map, distances, seconds=seconds))
+        else:
+            for number, pair in enumerate(self.pairs):
+                self._tell(progress, number)
+                errors = self._errors(pair, self._vertex_map(number, method, options))
                 results.append(PairResult(pair.name, errors))
+            self._tell(progress, len(self.pairs))
+        return Evaluation(results, self.protocol(method, options, weights))
+
+    def results(
+        self, method: Method, options: MatchOptions | None = None, *, progress: Progress | None = None
+    ) -> Iterator[MatchResult]:
+        """What `match` gives for each pair.
+
+        Parameters
+        ----------
+        method : a `Matcher`, or another one
+        options : see `MatchOptions`
+        progress : called with ("matching", pairs done, pairs in all)
+        """
+        with self._filled_cache(method) as cache:
+            for number, scans in enumerate(self._scans):
+                self._tell(progress, number)
+                yield match_scans(scans, method, options, cache=cache)
+            self._tell(progress, len(self.pairs))
+
+    def calibration(self, method: Method, *, most: int = 24, progress: Progress | None = None) -> Calibration:
+        """How errors go with confidence, over all vertices of some pairs, evenly through the list.
+
+        Parameters
+        ----------
+        method : a `Matcher`, or another one
+        most : so many pairs at most
+        progress : called with ("confidence", pairs done, pairs in all)
+        """
+        count = min(most, len(self.pairs))
+        chosen = [int(k) for k in np.unique(np.linspace(0, len(self.pairs) - 1, count).round())]
+        sure, errors = [], []
+        for done, number in enumerate(chosen):
+            if progress is not None:
+                progress("confidence", done, len(chosen))
+            pair = self.pairs[number]
+            assert pair.ground_truth is not None
+            found = match_scans(self._scans[number], method, cache=self._cache)
+            sure.append(found.confidence[pair.ground_truth.part_vertices])
+            errors.append(self._errors(pair, found.vertex_map))
         if progress is not None:
-            progress("matching", len(self.pairs), len(self.pairs))
-        return Evaluation(results, self.protocol(matcher, read_out, weights, refine=refine))
+            progress("confidence", len(chosen), len(chosen))
+        return calibration(np.concatenate(sure), np.concatenate(errors), limit=RIGHT)
 
-    def _refined_maps(self, matcher: Matcher, read_out: ReadOut, steps: int) -> Iterator[tuple[Tensor, float]]:
-        """The same with weights that are refined for each pair."""
-        from partwhole.matching.training import refine as refinement
-
-        if self.stock.parts[0].weights is None:
-            raise ValueError("refinement needs what the loss needs; make the examination with for_loss=True")
-
-        # of several, each is refined by itself
-        refinable = matcher.matchers if isinstance(matcher, Ensemble) else matcher
-
-        def refined(part: Surface, whole: Surface) -> Tensor:
-            return refinement.refine(refinable, part, whole, steps=steps, read_out=read_out).vertex_map
-
-        for p, w in self.stock.pairs:
-            yield _timed(refined, self.stock.parts[p], self.stock.wholes[w])
-
-    def protocol(self, matcher: Matcher, read_out: ReadOut, weights: Weights, *, refine: int = 0) -> Protocol:
-        """How the errors of a matcher are measured here."""
+    def protocol(self, method: Method, options: MatchOptions, weights: Weights = "final") -> Protocol:
+        """How the errors of a method are measured here."""
         kinds = {pair.ground_truth.kind for pair in self.pairs if pair.ground_truth is not None}
         truth: Truth = "barycentric" if "barycentric" in kinds else "vertices"
+        matchers = method.matchers if isinstance(method, Ensemble) else [method]
         return Protocol(
             data=self.name,
             distances=self.method,
             ground_truth=truth,
-            read_out=read_out,
-            refined=refine,
+            read_out=options.read_out,
+            refined=options.refine,
             weights=weights,
-            seeds=tuple(m.config.seed for m in (matcher.matchers if isinstance(matcher, Ensemble) else [matcher])),
+            seeds=tuple(one.config.optimisation.seed for one in matchers),
         )
 
+    @on_free_cores()
+    def _vertex_map(self, number: int, method: Method, options: MatchOptions) -> np.ndarray:
+        """The map of `match`, without its confidence."""
+        scans = self._scans[number]
+        found = found_map(method, self._surfaces(number, method), options, scans=scans)
+        return Lift.between(scans.part, scans.whole).vertex_map(found.vertex_map.cpu().numpy().astype(np.int64))
 
-def maps_of(matcher: Matcher, stock: PreparedPairs, read_out: ReadOut) -> Iterator[tuple[Tensor, float]]:
-    """The map of each pair, and the seconds it took; features of a surface are computed once."""
-    of_wholes = [_timed(matcher.whole_features, surface) for surface in stock.wholes]
-    known = -1
-    of_part: tuple[Any, float] = ([], 0.0)
-    for p, w in stock.pairs:
-        if p != known:
-            # parts come with all their wholes, one after the other
-            known, of_part = p, _timed(matcher.part_features, stock.parts[p])
-        features = of_part[0], of_wholes[w][0]
-        found, took = _timed(matcher.vertex_map, stock.parts[p], stock.wholes[w], read_out=read_out, features=features)
-        yield found, of_part[1] + of_wholes[w][1] + took
+    def _surfaces(self, number: int, method: Method) -> SurfacePair:
+        config = method.config
+        needs = (config.eigenpairs, config.network.diffusion_eigenpairs, config.loss, method.device)
+        if self._kept[0] != needs:
+            self._kept = needs, {}
+            if self._keep:
+                with self._filled_cache(method) as cache:
+                    held = {number: surfaces_of(one, method, cache=cache) for number, one in enumerate(self._scans)}
+                self._kept = needs, held
+        known = self._kept[1].get(number)
+        return surfaces_of(self._scans[number], method, cache=self._cache) if known is None else known
 
+    def _errors(self, pair: Pair, vertex_map: np.ndarray) -> np.ndarray:
+        assert pair.ground_truth is not None
+        distances = self._distances[pair.whole.content_hash]
+        return geodesic_errors(vertex_map, pair.ground_truth, distances, area=pair.whole.area)
 
-def _timed(work: Callable[..., Any], *given: Surface, **knobs: Any) -> tuple[Any, float]:
-    """What comes out, and the seconds until the device has done it."""
-    start = time.perf_counter()
-    found = work(*given, **knobs)
-    if given[0].points.is_cuda:
-        torch.cuda.synchronize()
-    return found, time.perf_counter() - start
+    def _filled_cache(self, method: Method) -> AbstractContextManager[Cache | None]:
+        meshes = {mesh.content_hash: mesh for scans in self._scans for mesh in scans.meshes}
+        k, workers = method.config.eigenpairs, self._workers
+        return filled_cache(list(meshes.values()), k, self._cache, workers=workers, progress=self._report)
+
+    def _tell(self, progress: Progress | None, done: int) -> None:
+        if progress is not None:
+            progress("matching", done, len(self.pairs))
 
 
 def evaluate(
-    matcher: Matcher,
+    matcher: Method,
     pairs: Sequence,
     *,
-    read_out: ReadOut = "spectral",
+    read_out: ReadOut = "lateration",
     refine: int = 0,
-    method: Method = "fast_marching",
+    method: DistanceMethod = "fast_marching",
     weights: Weights = "final",
     cache: CacheGiven = None,
     workers: int | None = None,
-    progress: Report | None = None,
+    progress: Progress | None = None,
 ) -> Evaluation:
-    """Match every pair and measure the errors: `Benchmark` for one matcher.
+    """Match every pair, as `match` does it, and measure the errors: `Benchmark` for one method.
 
     Parameters
     ----------
-    matcher : trained
+    matcher : a `Matcher`, or another `Method`
     pairs : with ground truth
-    read_out : see `Matcher.vertex_map`
-    refine : steps of refinement on each pair; 0: none
+    read_out, refine : see `match`
     method : how distances on the wholes are measured
     weights : which weights of a training run these are, for the protocol
-    cache, workers, progress : see `prepare_pairs`
+    cache, workers, progress : see `Benchmark`
     """
-    check_matcher(matcher)
-    check_whole_number("refine", refine)
+    check_method(matcher)
     check_function("progress", progress, called_with="(what is done, how much is done, how much there is)")
-    examination = Benchmark(
-        pairs,
-        matcher.config,
-        method=method,
-        for_loss=refine != 0 or read_out in BY_DISTANCES,
-        device=matcher.device.type,
-        cache=cache,
-        workers=workers,
-        progress=progress,
-    )
-    return examination.of(matcher, read_out=read_out, refine=refine, weights=weights, progress=progress)
+    device = matcher.device.type
+    benchmark = Benchmark(pairs, method=method, device=device, cache=cache, workers=workers, progress=progress)
+    return benchmark.of(matcher, read_out=read_out, refine=refine, weights=weights, progress=progress)

@@ -1,13 +1,15 @@
-"""`match`: from two surfaces as they come to a map of every vertex, with what is sure about it and what is not."""
+"""`match`: from two surfaces as they come to a map of every vertex, with its confidence and what was assumed.
+
+One path for all: the command line, the page, folders and lists, evaluation and calibration call `match_scans`.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -15,24 +17,24 @@ from jaxtyping import Int
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from partwhole.matching.cache.features import WholeFeatures, weights_of
-from partwhole.matching.cache.results import cached_result, content_of, result_key, store_result
+from partwhole.matching.cache.features import CachedEncodings
+from partwhole.matching.cache.results import cached_result, model_key, result_key, store_result
+from partwhole.matching.confidence.constants import DOUBTFUL, FEW_VERTICES
 from partwhole.matching.confidence.cues import cues_of
-from partwhole.matching.confidence.fit import FEW, evidence_for, fit_of, limited, warnings_about
+from partwhole.matching.confidence.fit import evidence_for, fit_of, limited_confidence, warnings_about
 from partwhole.matching.confidence.regions import doubtful_regions, swapped_question
 from partwhole.matching.confidence.rule import confidence_of, remark_on, rule_for
 from partwhole.matching.ensemble import Ensemble
 from partwhole.matching.matcher import Matcher
-from partwhole.matching.network.built_in import model_path
-from partwhole.matching.readout.soft_map import ReadOut, functional_map_of
-from partwhole.matching.result import DOUBTFUL, CoarseMatch, MatchResult
+from partwhole.matching.network.surface import Surface, SurfacePair, distances_of, surface_pair
+from partwhole.matching.readout.soft_map import ReadOut, check_read_out, functional_map_of
+from partwhole.matching.result import CoarseMatch, MatchResult
 from partwhole.matching.scans.lift import Lift
 from partwhole.matching.scans.prepare import MOST_VERTICES, Clock, PreparedScans, Progress, prepare_scans, read_scans
-from partwhole.matching.scans.surfaces import PreparedSurface
-from partwhole.matching.scans.units import Scaling, nearby_units
-from partwhole.matching.search.pair import surface_pair
-from partwhole.matching.search.search import SearchResult, candidate_axes, search
-from partwhole.matching.training import refine as refinement
+from partwhole.matching.scans.units import nearby_units
+from partwhole.matching.search.method import Method
+from partwhole.matching.search.orientation import candidate_axes
+from partwhole.matching.search.search import SearchResult, search
 from partwhole.mesh import Mesh
 from partwhole.mesh.formats.common import counted
 from partwhole.store.accelerator import check_device
@@ -41,11 +43,39 @@ from partwhole.store.cache import Cache, CacheGiven
 from partwhole.store.cores import free_cores
 
 
+@dataclass(frozen=True)
+class MatchOptions:
+    """How a pair is matched, once it is prepared.
+
+    Attributes
+    ----------
+    refine : steps of refinement on the pair, such as 15; 0: none
+    read_out : "features", "spectral", "zoomout" or "lateration", see `Method.read`
+    up : the axis that points up, such as "z", or "z:y" for part and whole; "auto" tries them all; None: as the model has it,
+        and all of them if that fits badly
+    yaw_steps : angles about the vertical at which the part is tried; None: as many as the model asks for
+    """
+
+    refine: int = 0
+    read_out: ReadOut = "lateration"
+    up: str | None = None
+    yaw_steps: int | None = None
+
+    def __post_init__(self) -> None:
+        check_read_out(self.read_out)
+        candidate_axes(self.up, "y")
+        for name, least in (("refine", 0), ("yaw_steps", 1)):
+            value = getattr(self, name)
+            check_whole_number(name, value, or_none=name == "yaw_steps")
+            if value is not None and value < least:
+                raise ValueError(f"{name}={value} must be at least {least}")
+
+
 def match(
     part: Mesh | str | os.PathLike[str],
     whole: Mesh | str | os.PathLike[str],
     *,
-    model: str | Path | Matcher = "default",
+    model: str | Path | Method = "default",
     refine: int = 0,
     read_out: ReadOut = "lateration",
     units: str | float = "auto",
@@ -59,53 +89,51 @@ def match(
 ) -> MatchResult:
     """Match a part to its whole: for each vertex of the part its vertex of the whole, and how sure that is.
 
-    Reads files, finds out about units, decimates what is large, matches, refines if asked, and lifts the map to every vertex
-    that was given. Whatever had to be assumed or left out is in `notes`, what may be wrong with the map in `warnings`.
+    Reads files, determines units, decimates what is large, matches, refines if asked, and lifts the map to every vertex of
+    the input. `notes` says what was assumed or left out, `warnings` what may be wrong with the map.
 
     Parameters
     ----------
     part, whole : meshes, or files; a file may hold points without faces, which are triangulated first
-    model : a name in the box (see `model_names`), a file of weights, or a `Matcher`
+    model : the name of a built-in model (see `model_names`), a file of weights, or a `Matcher` or other `Method`
     refine : steps of refinement on this pair, such as 15; 0: none
-    read_out : "features", "spectral", "zoomout" or "lateration", see `Matcher.vertex_map`
+    read_out : "features", "spectral", "zoomout" or "lateration", see `Method.read`
     units : "auto", "same", "any", a factor, or those of part and whole such as "mm:m"; see `scaling_of`
     up : the axis that points up, such as "z", or "z:y" for part and whole; "auto" tries them all; None: as the model has it,
         and all of them if that fits badly
-    yaw_steps : the part is tried at so many turns about the vertical; None: as many as the model asks for
+    yaw_steps : angles about the vertical at which the part is tried; None: as many as the model asks for
     repair : True repairs both, False neither; None repairs a file that can't be read otherwise
     max_vertices : of the whole as it is matched; the part gets as many as its area is worth
     device : "cpu" or "cuda"
-    cache : where eigenfunctions, features of the whole and answers are kept: a `Cache`, a folder, True for the default one,
-        or None for nowhere. The same question, asked again, is answered from there
+    cache : where eigenfunctions, encodings of the whole and results are kept: a `Cache`, a folder, True for the default one,
+        or None for nowhere. The same pair with the same options is answered from there
     progress : called with (what is done, steps done, steps in all)
     """
     check_device(device)
     cache = Cache.meant(cache)
     check_function("progress", progress, called_with="(what is done, steps done, steps in all)")
     check_whole_number("max_vertices", max_vertices)
-    if max_vertices < FEW:
-        raise ValueError(f"max_vertices={max_vertices} must be at least {FEW}")
-    knobs: dict[str, Any] = {"refine": refine, "read_out": read_out, "up": up, "yaw_steps": yaw_steps}
-    _check(**knobs)
-    matcher = model if isinstance(model, Matcher) else Matcher.load(model, device=device)
-    candidate_axes(up, matcher.config.vertical)
-    given = read_scans(part, whole, repair=repair, progress=progress)
-    sizes: dict[str, Any] = {"units": units, "max_vertices": max_vertices}
+    if max_vertices < FEW_VERTICES:
+        raise ValueError(f"max_vertices={max_vertices} must be at least {FEW_VERTICES}")
+    options = MatchOptions(refine, read_out, up, yaw_steps)
+    method = model if isinstance(model, Method) else Matcher.load(model, device=device)
+    scans = read_scans(part, whole, repair=repair, progress=progress)
+    key = None
     if cache is not None:
-        weights = weights_of(model) if isinstance(model, Matcher) else content_of(model_path(model))
-        asked = result_key(given, weights, {**knobs, **sizes, "device": matcher.device.type})
-        before = cached_result(cache, asked, given)
+        choices = {**asdict(options), "units": units, "max_vertices": max_vertices, "device": method.device.type}
+        key = result_key(scans, method.fingerprint() if isinstance(model, Method) else model_key(model), choices)
+        before = cached_result(cache, key, scans)
         if before is not None:
             return before
-    inputs = prepare_scans(given, **sizes, progress=progress)
-    found = match_scans(inputs, matcher, **knobs, cache=cache, progress=progress)
-    if cache is not None:
-        store_result(cache, asked, found, given)
+    prepared = prepare_scans(scans, units=units, max_vertices=max_vertices, progress=progress)
+    found = match_scans(prepared, method, options, cache=cache, progress=progress)
+    if cache is not None and key is not None:
+        store_result(cache, key, found, scans)
     return found
 
 
 @contextmanager
-def _on_free_cores() -> Iterator[None]:
+def on_free_cores() -> Iterator[None]:
     """As many threads as there are cores that nothing else runs on: threads that wait for each other are slower than one."""
     before = torch.get_num_threads()
     torch.set_num_threads(min(before, free_cores()))
@@ -117,157 +145,211 @@ def _on_free_cores() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-@_on_free_cores()
+@on_free_cores()
 def match_scans(
-    inputs: PreparedScans,
-    matcher: Matcher,
+    scans: PreparedScans,
+    method: Method,
+    options: MatchOptions | None = None,
     *,
-    refine: int = 0,
-    read_out: ReadOut = "lateration",
-    up: str | None = None,
-    yaw_steps: int | None = None,
     cache: Cache | None = None,
     progress: Progress | None = None,
 ) -> MatchResult:
-    """Match surfaces that were read and made ready before; parameters are those of `match`."""
-    _check(refine, read_out, up, yaw_steps)
-    candidate_axes(up, matcher.config.vertical)
-    scaling, of_part, of_whole = inputs.scaling, inputs.part, inputs.whole
-    clock = Clock(progress, inputs.seconds)
+    """Match surfaces that were read and prepared before.
+
+    Parameters
+    ----------
+    scans : see `prepare_scans`
+    method : that matches
+    options : see `MatchOptions`
+    cache : where eigenpairs and encodings of the whole are kept
+    progress : called with (what is done, steps done, steps in all)
+    """
+    options = options or MatchOptions()
+    clock = Clock(progress, scans.seconds)
     clock.begin("operators")
-    distances = inputs.distances(matcher.config.distances) if matcher.device.type == "cpu" else None
-    given = surface_pair(
-        of_part.mesh,
-        of_whole.mesh,
-        scaling.middle,
-        matcher,
-        cache=cache,
-        distances=distances,
-        known=lambda compute: inputs.recall.of(inputs.whole_name, ("surface", matcher), compute),
-    )
+    pair = surfaces_of(scans, method, cache=cache)
     clock.begin("matching")
-    turns = matcher.config.yaw_steps if yaw_steps is None else yaw_steps
-    whole_features = WholeFeatures(matcher, inputs.whole_name, inputs.recall, cache)
-    position = search(
-        matcher,
-        given,
-        factors=[factor / scaling.middle for factor in scaling.factors],
-        others=[factor / scaling.middle for factor in scaling.others],
-        up=up,
-        yaw_steps=turns,
-        whole_features=whole_features,
-    )
-    found = matcher.read(position.chosen.nearest, position.pair.part, position.pair.whole, read_out)
-    before, losses = found, tuple[float, ...]()
-    if refine:
-        clock.begin("refinement")
-        found, losses = _refined(matcher, position, refine, read_out)
-    fit = fit_of(found, position)
-    moved = before if read_out == "lateration" else None
-    features = dict(whole_features(position.pair.whole, position.up[1], turns)).get(position.chosen.whole_angle)
-    signs = cues_of(found, position, matcher, moved=moved, of_whole=features)
-    sure = limited(confidence_of(signs, rule_for(matcher.card)), fit, position)
+    encodings = CachedEncodings(method, scans.whole_key, scans.templates, cache)
+    found = found_map(method, pair, options, scans=scans, encodings=encodings, clock=clock)
     clock.begin("every vertex")
-    lift = Lift.between(of_part, of_whole)
-    confidence = np.where(of_part.covered, np.clip(lift.values(sure), 0, 1), 0.0)
-    area = of_part.given.vertex_areas
+    return _result(scans, method, options, found, encodings, clock)
+
+
+def surfaces_of(scans: PreparedScans, method: Method, *, cache: Cache | None = None) -> SurfacePair:
+    """Operators, distances and weights of two prepared surfaces, on the device of the method."""
+    part, whole = scans.meshes
+    what = "surface", method.config.eigenpairs, method.config.network.diffusion_eigenpairs, method.device
+    of_whole: Surface | None = scans.templates.get(scans.whole_key, what)
+    if of_whole is None:
+        of_whole = method.surface(whole, cache=cache)
+        scans.templates.put(scans.whole_key, what, of_whole)
+    loss, device = method.config.loss, method.device.type
+    if device == "cpu":
+        on_part, on_whole = (torch.from_numpy(known) for known in scans.distances(loss.distances))
+    else:
+        on_part = distances_of(part, method=loss.distances, device=device)
+        on_whole = scans.templates.get(scans.whole_key, ("distances", loss.distances, device))
+        if on_whole is None:
+            on_whole = distances_of(whole, method=loss.distances, device=device)
+            scans.templates.put(scans.whole_key, ("distances", loss.distances, device), on_whole)
+    return surface_pair((part, whole), (method.surface(part, cache=cache), of_whole), (on_part, on_whole), loss)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FoundMap:
+    """A map between two surfaces, and the search that found it.
+
+    Attributes
+    ----------
+    search : the orientation and scale
+    vertex_map : the map, refined if that was asked for
+    before : the map before refinement
+    losses : of refinement
+    """
+
+    search: SearchResult
+    vertex_map: Int[Tensor, "p"]
+    before: Int[Tensor, "p"]
+    losses: tuple[float, ...]
+
+
+def found_map(
+    method: Method,
+    pair: SurfacePair,
+    options: MatchOptions,
+    *,
+    scans: PreparedScans | None = None,
+    encodings: CachedEncodings | None = None,
+    clock: Clock | None = None,
+) -> FoundMap:
+    """Search, read-out and refinement.
+
+    Parameters
+    ----------
+    method : that matches
+    pair : the surfaces
+    options : see `MatchOptions`
+    scans : which scales are to be tried; None: that of the pair
+    encodings : gives those of the whole if they are known
+    clock : told when refinement begins
+    """
+    factors, others = ((1.0,), ()) if scans is None else scans.scaling.relative
+    found = search(
+        method, pair, factors=factors, others=others, up=options.up, yaw_steps=options.yaw_steps, encodings=encodings
+    )
+    before = method.read(found.chosen.nearest, found.pair.part, found.pair.whole, options.read_out)
+    if not options.refine:
+        return FoundMap(found, before, before, ())
+    if clock is not None:
+        clock.begin("refinement")
+    refined, losses = _refined(method, found, options)
+    return FoundMap(found, refined, before, losses)
+
+
+def _refined(method: Method, found: SearchResult, options: MatchOptions) -> tuple[Int[Tensor, "p"], tuple[float, ...]]:
+    """The map after refinement in the orientation that was chosen, and the losses."""
+    from partwhole.matching.training.refine import refine
+
+    networks = method.matchers if isinstance(method, Ensemble) else (method,)
+    matchers = [one for one in networks if isinstance(one, Matcher)]
+    if not matchers:
+        raise ValueError(f"{type(method).__name__} has no network to refine; use refine=0")
+    as_seen = replace(found.chosen, whole=found.pair.whole_in_loss(method.config.loss))
+    part, whole = as_seen.seen(method.config.search.vertical)
+    refined = refine(matchers, part, whole, steps=options.refine, read_out=options.read_out)
+    return refined.vertex_map, refined.losses
+
+
+def _result(
+    scans: PreparedScans,
+    method: Method,
+    options: MatchOptions,
+    found: FoundMap,
+    encodings: CachedEncodings,
+    clock: Clock,
+) -> MatchResult:
+    """The map on every vertex, with its confidence, and what is to be said about it."""
+    part, chosen, pair = scans.part, found.search.chosen, found.search.pair
+    fit = fit_of(found.vertex_map, found.search)
+    steps = method.config.search.whole_yaw_steps if (options.yaw_steps or method.config.search.yaw_steps) > 1 else 1
+    of_whole = dict(encodings(pair.whole, found.search.up[1], steps)).get(chosen.whole_angle)
+    moved = found.before if options.read_out == "lateration" else None
+    cues = cues_of(found.vertex_map, found.search, method, moved=moved, of_whole=of_whole)
+    sure = limited_confidence(confidence_of(cues, rule_for(method.card)), fit, found.search)
+    lift = Lift.between(part, scans.whole)
+    confidence = np.where(part.covered, np.clip(lift.values(sure), 0, 1), 0.0)
+    area = part.given.vertex_areas
     doubtful_share = float(area[confidence < DOUBTFUL].sum() / area.sum())
-    k = min(matcher.config.map_eigenpairs, given.part.values.shape[-1], given.whole.values.shape[-1])
-    notes, grave = _remarks(of_part, of_whole, position, scaling, up, matcher.config.vertical)
-    evidence = evidence_for(position)
-    if evidence < FEW <= of_part.mesh.n_vertices:
-        grave.append(
-            f"a part that covers about {evidence:.0f} of the {of_whole.mesh.n_vertices} vertices of the whole says little "
-            "about its place"
-        )
-    notes += remark_on(matcher.card)
+    k = min(method.config.loss.map_eigenpairs, pair.part.values.shape[-1], pair.whole.values.shape[-1])
+    notes, warnings = _remarks(scans, found.search, options, method.config.search.vertical)
     return MatchResult(
-        part=of_part.given,
-        whole=of_whole.given,
-        vertex_map=lift.vertex_map(_numbers(found)),
+        part=part.given,
+        whole=scans.whole.given,
+        vertex_map=lift.vertex_map(_numbers(found.vertex_map)),
         confidence=confidence,
-        matched=of_part.covered,
-        functional_map=functional_map_of(found, position.pair.part, position.pair.whole, k).cpu().numpy(),
-        vertex_map_before=lift.vertex_map(_numbers(before)) if refine else None,
-        losses=losses,
+        matched=part.covered,
+        functional_map=functional_map_of(found.vertex_map, pair.part, pair.whole, k).cpu().numpy(),
+        vertex_map_before=lift.vertex_map(_numbers(found.before)) if options.refine else None,
+        losses=found.losses,
         fit=fit,
-        regions=doubtful_regions(of_part.given, confidence < DOUBTFUL, confidence),
-        scaling=scaling,
-        factor=scaling.middle * position.factor,
-        up=position.up,
-        yaw=float(np.degrees(position.chosen.turn)),
-        coarse=CoarseMatch(of_part.mesh, of_whole.mesh, _numbers(found), sure),
-        read_out=read_out,
-        model=str(matcher.card.get("name", "a model")),
-        notes=(*inputs.notes, _units_note(scaling, position), *of_part.notes, *of_whole.notes, *given.notes, *notes),
-        warnings=(*of_part.warnings, *of_whole.warnings, *grave, *warnings_about(fit, doubtful_share)),
+        regions=doubtful_regions(part.given, confidence < DOUBTFUL, confidence),
+        scaling=scans.scaling,
+        factor=scans.scaling.middle * found.search.factor,
+        up=found.search.up,
+        yaw=float(np.degrees(chosen.yaw)),
+        coarse=CoarseMatch(part.mesh, scans.whole.mesh, _numbers(found.vertex_map), sure),
+        read_out=options.read_out,
+        model=method.name,
+        notes=(*notes, *remark_on(method.card)),
+        warnings=(*warnings, *warnings_about(fit, doubtful_share)),
         seconds=clock.end(),
     )
 
 
-def _check(refine: int, read_out: str, up: str | None, yaw_steps: int | None) -> None:
-    if read_out not in get_args(ReadOut):
-        raise ValueError(f"read_out must be one of {', '.join(map(repr, get_args(ReadOut)))}, got {read_out!r}")
-    for name, value, least in (("refine", refine, 0), ("yaw_steps", yaw_steps, 1)):
-        check_whole_number(name, value, or_none=name == "yaw_steps")
-        if value is not None and value < least:
-            raise ValueError(f"{name}={value} must be at least {least}")
-
-
-def _refined(
-    matcher: Matcher, position: SearchResult, steps: int, read_out: ReadOut
-) -> tuple[Int[Tensor, "p"], tuple[float, ...]]:
-    """The map after refinement at the yaw_steps that were chosen, and the losses."""
-    config = matcher.config.with_changes(yaw_steps=1, whole_yaw_steps=1, alignments=0)
-    networks = matcher.matchers if isinstance(matcher, Ensemble) else (matcher,)
-    at_one = [Matcher(one.network, config, one.card) for one in networks]
-    for_loss = replace(position.chosen, whole=position.pair.for_loss(matcher))
-    part, whole = for_loss.seen(matcher.config.vertical)
-    refined = refinement.refine(at_one, part, whole, steps=steps, read_out=read_out)
-    return refined.vertex_map, refined.losses
-
-
 def _remarks(
-    part: PreparedSurface,
-    whole: PreparedSurface,
-    position: SearchResult,
-    scaling: Scaling,
-    up: str | None,
-    vertical: str,
+    scans: PreparedScans, found: SearchResult, options: MatchOptions, vertical: str
 ) -> tuple[list[str], list[str]]:
-    """What is unusual about the two surfaces: notes, and warnings."""
-    notes, grave = [], []
+    """What was done and assumed, and what is unusual about the two surfaces: notes, and warnings."""
+    part, whole, scaling = scans.part, scans.whole, scans.scaling
+    guessed_scale = len(scaling.factors) > 1 or found.factor != 1
+    units = scaling.reason
+    if len(scaling.factors) == 1 and found.factor != 1:
+        units += "; distances did not agree with that, so other scales were tried"
+    notes = [*scans.notes, units, *part.notes, *whole.notes, *found.pair.notes]
+    warnings = [*part.warnings, *whole.warnings]
     swapped = swapped_question(part.mesh, whole.mesh)
     if swapped:
-        grave.append(swapped)
+        warnings.append(swapped)
     elif part.mesh.is_closed:
-        if _same(part.given, whole.given):
-            notes.append("part and whole are the same surface")
-        else:
-            notes.append("the part has no border: nothing is missing from it, and two wholes are matched")
+        same = _same(part.given, whole.given)
+        notes.append(
+            "part and whole are the same surface"
+            if same
+            else "the part has no boundary: nothing is missing from it, and two wholes are matched"
+        )
     if part.mesh.n_components > 1:
         notes.append(f"the part has {part.mesh.n_components} pieces; distances between them are not known")
     if not whole.mesh.is_closed:
         loops = counted(len(whole.mesh.boundary_loops), "hole")
         notes.append(f"the whole has {loops} of its own: distances on it go around them")
-    if part.mesh.n_vertices < FEW:
-        grave.append(f"a part of {part.mesh.n_vertices} vertices says little about its place")
-    if len(scaling.factors) > 1 or position.factor != 1:
-        factor = scaling.middle * position.factor
-        grave.append(f"the scale was found by trying: lengths of the part times {factor:.4g}{nearby_units(factor)}")
-    if position.up != (vertical, vertical):
-        taken = f"{position.up[0]} of the part, {position.up[1]} of the whole"
-        if up is None:
-            grave.append(f"the map did not fit as they stand; which way is up was found by trying: {taken}")
+    if part.mesh.n_vertices < FEW_VERTICES:
+        warnings.append(f"a part of {part.mesh.n_vertices} vertices says little about its place")
+    if guessed_scale:
+        factor = scaling.middle * found.factor
+        warnings.append(f"the scale was found by trying: lengths of the part times {factor:.4g}{nearby_units(factor)}")
+    if found.up != (vertical, vertical):
+        axes = f"{found.up[0]} of the part, {found.up[1]} of the whole"
+        if options.up is None:
+            warnings.append(f"the map did not fit as they stand; the vertical was found by trying: {axes}")
         else:
-            notes.append(f"taken to point up: {taken}")
-    return notes, grave
-
-
-def _units_note(scaling: Scaling, position: SearchResult) -> str:
-    if len(scaling.factors) > 1 or position.factor == 1:
-        return scaling.reason
-    return f"{scaling.reason}; distances did not agree with that, so other sizes were tried"
+            notes.append(f"taken to point up: {axes}")
+    evidence = evidence_for(found)
+    if evidence < FEW_VERTICES <= part.mesh.n_vertices:
+        warnings.append(
+            f"a part that covers about {evidence:.0f} of the {whole.mesh.n_vertices} vertices of the whole says little about "
+            "its place"
+        )
+    return notes, warnings
 
 
 def _same(part: Mesh, whole: Mesh) -> bool:

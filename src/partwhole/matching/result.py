@@ -7,17 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
+from partwhole.matching.confidence.constants import (
+    AS_LIKELY,
+    DOUBTFUL,
+    MIRRORED,
+    POOR_AGREEMENT,
+    POOR_DISTORTION,
+)
 from partwhole.matching.confidence.regions import DoubtfulRegion
 from partwhole.matching.scans.units import Scaling
 from partwhole.mesh import Mesh
-
-# a vertex is called doubtful below
-DOUBTFUL = 0.5
-# a map that is another one and whose score is so little worse is as likely; fixed on training pairs
-_AS_GOOD = 0.3
-_MIRRORED = 0.5
-# below so much agreement of curvature, or above so much distortion (√area), few maps are right
-_POOR_AGREEMENT, _POOR_DISTORTION = 0.5, 0.12
 
 
 @dataclass(frozen=True)
@@ -48,17 +47,17 @@ class Fit:
     @property
     def mirrored(self) -> bool:
         """Whether the map is probably a mirror image."""
-        return self.reversed > _MIRRORED
+        return self.reversed > MIRRORED
 
     @property
     def perhaps_turned(self) -> bool:
         """Whether the part turned about the vertical fits about as well elsewhere."""
-        return self.rival_margin is not None and self.rival_margin < _AS_GOOD
+        return self.rival_margin is not None and self.rival_margin < AS_LIKELY
 
     @property
     def poor(self) -> bool:
         """Whether the map fits so badly that the part may not belong to this whole."""
-        return self.curvature < _POOR_AGREEMENT or self.distortion > _POOR_DISTORTION
+        return self.curvature < POOR_AGREEMENT or self.distortion > POOR_DISTORTION
 
     @property
     def credit(self) -> float:
@@ -69,8 +68,8 @@ class Fit:
         """
         if not (self.poor or self.mirrored):
             return 1.0
-        agreement = min(max(self.curvature, 0.0) / _POOR_AGREEMENT, 1.0)
-        return DOUBTFUL * agreement * min(_POOR_DISTORTION / max(self.distortion, _POOR_DISTORTION), 1.0)
+        agreement = min(max(self.curvature, 0.0) / POOR_AGREEMENT, 1.0)
+        return DOUBTFUL * agreement * min(POOR_DISTORTION / max(self.distortion, POOR_DISTORTION), 1.0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

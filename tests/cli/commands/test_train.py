@@ -83,7 +83,7 @@ def test_a_preset_is_that_of_the_set_or_as_named(tmp_path: Path, words: list[str
         assert main([*words, "--no-cache", "-q", "-o", str(run), *more]) == 0
         return command.Order.read(run)
 
-    assert ordered("--preset", "shrec16-holes").config.temperature == 0.07
+    assert ordered("--preset", "shrec16-holes").config.loss.temperature == 0.07
     assert ordered().preset is None
 
 
@@ -97,7 +97,7 @@ def test_a_run_begins_with_one_model_and_is_taught_by_another(
     again = [*fresh, "--with", "map_eigenpairs=10", "--start", str(first), "--teacher", str(first), "-o", str(second)]
     assert main([*again, "-q"]) == 0
     order = command.Order.read(second)
-    assert (order.config.width, order.config.correspondence_weight) == (8, 3.0)
+    assert (order.config.network.width, order.config.loss.correspondence_weight) == (8, 3.0)
     assert order.start == order.teacher == str((first / "model.safetensors").resolve())
     card = json.loads((second / "run.json").read_text())
     assert card["start"] == "first"

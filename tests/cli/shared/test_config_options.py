@@ -7,7 +7,7 @@ from dataclasses import fields
 import pytest
 
 from partwhole.cli.shared.config_options import choice_rows, chosen_config, preset_rows, written
-from partwhole.matching.training.config import PRESETS, TrainingConfig
+from partwhole.matching.config import PRESETS, TrainingConfig
 
 
 def test_every_default_can_be_written_and_read_again() -> None:

@@ -15,7 +15,7 @@ def test_a_run_stands_for_its_weights(runs: list[Path]) -> None:
     loaded = load_models([*runs, runs[0] / "validated.safetensors"], "cpu")
     assert list(loaded) == ["one", "two", "one/validated"]
     assert [matcher.card["weights"] for matcher in loaded.values()] == ["final", "final", "validated"]
-    assert [matcher.config.seed for matcher in loaded.values()] == [0, 1, 0]
+    assert [matcher.config.optimisation.seed for matcher in loaded.values()] == [0, 1, 0]
 
 
 def test_what_is_no_model_is_said(runs: list[Path], tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from partwhole.cli.shared.train_command import FILE, Order
-from partwhole.matching.training.config import TrainingConfig
+from partwhole.matching.config import TrainingConfig
 
 
 def order(**changes: Any) -> Order:

@@ -74,7 +74,7 @@ def test_trials_go_around(stock: PreparedPairs, matcher: Matcher) -> None:
         assert difference(trial, trial) == 0
     # half a turn by hand is half a turn: upside down twice, about two other axes
     R = rotation_to_vertical("-y", "y") @ np.diag([-1.0, -1.0, 1.0])
-    assert matcher.config.vertical == "y"
+    assert matcher.config.search.vertical == "y"
     assert np.allclose(R, np.diag([-1, 1, -1]))
     assert torch.equal(candidates_at(matcher, rotated(part, R), whole, 1)[0].nearest, found[2].nearest)
 

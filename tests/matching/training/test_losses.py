@@ -131,7 +131,7 @@ def test_low_passed_distances_are_a_low_passed_soft_map(pairs, config, cache, pa
     assert abs(float(loss(P, part, whole)) / expected - 1) > 1e-3
     # the choice of a training run
     lpf = prepare_pairs(pairs[:1], config.with_changes(low_pass=k), cache=cache).wholes[0]
-    torch.testing.assert_close(lpf.distances, changed.distances.float(), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(lpf.distances, changed.loss.distances.float(), atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("k", [1, 6, 20, 500])
@@ -208,7 +208,11 @@ def test_a_loss_of_ones_own_must_say_what_it_is(pair, P) -> None:
 
 def test_the_paper_has_these_weights() -> None:
     config = TrainingConfig()
-    assert (config.distortion_weight, config.orthogonality_weight, config.map_eigenpairs) == (1e3, 1.0, 200)
+    assert (config.loss.distortion_weight, config.loss.orthogonality_weight, config.loss.map_eigenpairs) == (
+        1e3,
+        1.0,
+        200,
+    )
     assert (WormholeLoss().weight, OrthogonalityLoss().weight, OrthogonalityLoss().eigenpairs) == (1e3, 1.0, 200)
 
 

@@ -114,7 +114,7 @@ def test_the_first_step_is_one_of_adam(trained, surfaces, hand_stock) -> None:
     part, whole = surfaces
     features = [network.eval()(s.inputs("xyz"), s.operators) for s in surfaces]
     unit = [f / f.norm(dim=1, keepdim=True) for f in features]
-    P = torch.softmax(unit[0] @ unit[1].T / CONFIG.temperature, dim=1)
+    P = torch.softmax(unit[0] @ unit[1].T / CONFIG.loss.temperature, dim=1)
     loss_of(CONFIG)(P, part, whole).backward()
     moved = {name: after[name] - before[name] for name in before}
     for name, weight in network.named_parameters():

@@ -62,4 +62,4 @@ def test_a_run_begins_with_the_weights_it_is_given(stock, config, teacher) -> No
 
 def test_weights_of_another_size_are_refused(stock, config, teacher) -> None:
     with pytest.raises(ValueError, match=r"the weights to start with \(the teacher\) are of a network of another size"):
-        train(stock, config.with_changes(width=2 * config.width), start=teacher)
+        train(stock, config.with_changes(width=2 * config.network.width), start=teacher)

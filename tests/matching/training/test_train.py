@@ -127,7 +127,7 @@ def test_losses_of_a_pair_are_the_loss_of_its_soft_map(stock, config) -> None:
     network = new_network(config).eval()
     part, whole = stock.parts[2], stock.wholes[1]
     features = [network(surface.inputs("xyz"), surface.operators) for surface in (part, whole)]
-    P = soft_map(*features, config.temperature)
+    P = soft_map(*features, config.loss.temperature)
     loss = WormholeLoss(2.0) + OrthogonalityLoss(3.0, 20)
     found = losses_of_pair(network, loss, part, whole, config, augment=False)
     assert found.tolist() == pytest.approx([term(P, part, whole).item() for term in loss.terms()])

@@ -40,7 +40,7 @@ from partwhole.evaluation import (
     pck_plot,
     published_rows,
 )
-from partwhole.matching.training.config import PRESETS
+from partwhole.matching.config import PRESETS
 from partwhole.store.cache import Cache
 from partwhole.store.figures import as_text
 
@@ -279,8 +279,8 @@ def _note_axes(matchers: Mapping[str, Matcher], chosen: SetName, console: Consol
         return
     up = PRESETS[chosen].vertical
     for name, matcher in matchers.items():
-        known = matcher.config.vertical
-        if "xyz" in matcher.config.inputs and known != up:
+        known = matcher.config.search.vertical
+        if "xyz" in matcher.config.network.inputs and known != up:
             console.note(f"{name} knows shapes that stand along {known}, these stand along {up}: --with vertical={up}")
 
 
@@ -305,7 +305,7 @@ def _changed(matcher: Matcher, changes: Sequence[str]) -> Matcher:
         raise ValueError(
             f"--with {misplaced[0]} is a choice of training; a trained model can be given {', '.join(AT_MATCHING)}"
         )
-    return Matcher(matcher.standing(config.vertical).network, config, matcher.card)
+    return Matcher(matcher.standing(config.search.vertical).network, config, matcher.card)
 
 
 def _check_same_choices(matchers: Mapping[str, Matcher], option: str) -> None:

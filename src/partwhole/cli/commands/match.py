@@ -21,9 +21,9 @@ from partwhole.cli.shared.options import JsonOption, OutputOption, QuietOption
 from partwhole.cli.shared.overwriting import below, check_folder
 from partwhole.cli.shared.pair_list import TABLE, Entry, list_beside, match_list, pair_folders, read_list, said_of
 from partwhole.matching.cache.results import cached_result, content_of, result_key, store_result
-from partwhole.matching.cache.templates import Templates
 from partwhole.matching.network.built_in import model_path
 from partwhole.matching.scans.prepare import Scans, prepare_scans, read_scans
+from partwhole.matching.scans.templates import Templates
 from partwhole.store.cache import Cache
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from partwhole.cli.shared.pairs import DataOption, SetName, SetOption, files_of,
 from partwhole.cli.shared.train_command import WRITES, Order
 from partwhole.datasets.cutting.coarser import with_fewer_vertices
 from partwhole.datasets.pairs import Pair, Pairs
-from partwhole.matching.training.config import PRESETS
+from partwhole.matching.config import PRESETS
 
 if TYPE_CHECKING:
     from partwhole.matching.training.run_folder import Progress
@@ -146,7 +146,7 @@ def train(
             vertices,
             console,
         )
-        folder = output or Path(f"{order.label}-seed{order.config.seed}")
+        folder = output or Path(f"{order.label}-seed{order.config.optimisation.seed}")
     else:
         fixed: dict[str, Any] = {
             "--set": which,
@@ -199,7 +199,7 @@ def _ordered(
             )
         size = named_model(start, "cpu").config.to_json()
         config = config.with_changes(**{choice: size[choice] for choice in _SIZE})
-    if teacher is not None and not config.correspondence_weight:
+    if teacher is not None and not config.loss.correspondence_weight:
         config = config.with_changes(correspondence_weight=_TAUGHT)
     return Order(
         data=None if data is None else str(data.resolve()),
@@ -265,7 +265,7 @@ class _Sources:
         watched = pairs_from(data, order.set, "test") if order.watch_test else None
         if watched is not None and watched.keys == pairs.keys:
             console.note("the pairs that are watched are those that are trained on")
-        kept, validation = held_out(pairs, seed=order.config.seed) if order.validate else (pairs, None)
+        kept, validation = held_out(pairs, seed=order.config.optimisation.seed) if order.validate else (pairs, None)
         return cls(kept, validation, watched)
 
 
@@ -317,9 +317,9 @@ def _trained(
 def _note_small_meshes(held: list[Pair], order: Order, console: Console) -> None:
     fewest = min(pair.part.n_vertices for pair in held)
     most = max(10, fewest // _VERTICES_A_FUNCTION)
-    if order.config.map_eigenpairs > most:
+    if order.config.loss.map_eigenpairs > most:
         console.note(
-            f"the smallest part has {fewest} vertices, too few for {order.config.map_eigenpairs} eigenfunctions to mean "
+            f"the smallest part has {fewest} vertices, too few for {order.config.loss.map_eigenpairs} eigenfunctions to mean "
             f"much; --with map_eigenpairs={most} may match better"
         )
 

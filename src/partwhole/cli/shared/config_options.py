@@ -7,7 +7,7 @@ from dataclasses import fields
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from partwhole.matching.training.config import PRESETS, TrainingConfig, preset
+from partwhole.matching.config import PRESETS, TrainingConfig, preset
 
 # choices of how a trained network is used; training is not concerned with them
 AT_MATCHING = ("yaw_steps", "whole_yaw_steps", "upright", "alignments", "score_weights", "vertical")
@@ -33,7 +33,7 @@ def chosen_config(
     Examples
     --------
     >>> config = chosen_config("shrec16-holes", ["rotation=30", "low_pass=none", "scaling=0.8,1.2"], iterations=500)
-    >>> config.temperature, config.rotation, config.low_pass, config.scaling, config.iterations
+    >>> config.loss.temperature, config.augmentation.rotation, config.loss.low_pass, config.augmentation.scaling, config.optimisation.iterations
     (0.07, 30.0, None, (0.8, 1.2), 500)
     """
     config = TrainingConfig() if name is None else preset(name)
@@ -44,7 +44,7 @@ def chosen_config(
     given |= {k: v for k, v in (("iterations", iterations), ("seed", seed)) if v is not None}
     changed = config.with_changes(**given)
     if evaluations is not None and "iterations" in given and "evaluate_every" not in given:
-        changed = changed.with_changes(evaluate_every=max(1, changed.iterations // evaluations))
+        changed = changed.with_changes(evaluate_every=max(1, changed.optimisation.iterations // evaluations))
     return changed
 
 

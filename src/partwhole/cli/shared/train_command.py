@@ -10,7 +10,7 @@ from typing import Any, get_args
 from partwhole.cli.shared.console import to_json, write_text
 from partwhole.cli.shared.learning import Device
 from partwhole.cli.shared.pairs import SetName
-from partwhole.matching.training.config import TrainingConfig
+from partwhole.matching.config import TrainingConfig
 
 FILE = "command.json"
 # by a run of training; the names of weights and records are those of `matching.run_folder`, which would bring torch

@@ -1,7 +1,7 @@
-"""Answers: maps that were found before, kept in the cache under everything they depend on. Nothing here needs torch.
+"""The result cache: maps that were found before, under everything they depend on. Nothing here needs torch.
 
-The same question, asked again, is answered from its file: the same two surfaces, weights, choices, code and libraries. What
-comes back is what would be computed, to the last bit, but for the seconds that it took.
+The key is made of the two surfaces, the weights, the options, the code and the libraries. What comes back is what would be
+computed, bit by bit, but for the seconds that it took.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 
 from partwhole._version import __version__
 from partwhole.matching.confidence.regions import DoubtfulRegion
+from partwhole.matching.network.built_in import model_path
 from partwhole.matching.result import CoarseMatch, Fit, MatchResult
 from partwhole.matching.scans.prepare import Scans
 from partwhole.matching.scans.units import Scaling
@@ -58,20 +59,21 @@ def version_of(library: str) -> str:
         return "not installed"
 
 
-def content_of(path: Path) -> str:
-    """SHA-256 of a file of weights."""
+def model_key(model: str | Path) -> str:
+    """SHA-256 of the file of a model."""
+    path = model_path(model)
     if not path.is_file():
         raise ValueError(f"there is no file {path}; give a file that Matcher.save or `partwhole train` wrote")
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def result_key(given: Scans, model: str, choices: Mapping[str, Any]) -> dict[str, Any]:
-    """The key of an answer.
+    """The key of a result.
 
     Parameters
     ----------
     given : the surfaces as they were read
-    model : a hash of the weights, see `content_of`
+    model : a hash of the weights, see `model_key`
     choices : all that `match` was told beside, but for progress, cache, and repair, which the surfaces show
     """
     return {
@@ -101,7 +103,7 @@ def store_result(cache: Cache, key: Mapping[str, Any], found: MatchResult, given
         # a surface that was matched as it was given need not be written again
         if mesh is not getattr(found, role):
             arrays |= {f"{role}_vertices": mesh.vertices, f"{role}_faces": mesh.faces}
-    said = {
+    recorded = {
         "losses": found.losses,
         "fit": asdict(found.fit),
         "regions": [asdict(region) for region in found.regions],
@@ -115,7 +117,7 @@ def store_result(cache: Cache, key: Mapping[str, Any], found: MatchResult, given
         "notes": found.notes[len(given.notes) :],
         "warnings": found.warnings,
     }
-    arrays["said"] = np.frombuffer(json.dumps(said).encode(), np.uint8)
+    arrays["said"] = np.frombuffer(json.dumps(recorded).encode(), np.uint8)
     cache.put(key, arrays)
 
 
@@ -124,7 +126,7 @@ def cached_result(cache: Cache, key: Mapping[str, Any], given: Scans) -> MatchRe
     arrays = cache.get(key)
     if arrays is None:
         return None
-    said = json.loads(arrays["said"].tobytes())
+    recorded = json.loads(arrays["said"].tobytes())
 
     def surface(role: str) -> Mesh:
         mesh: Mesh = getattr(given, role)
@@ -132,8 +134,8 @@ def cached_result(cache: Cache, key: Mapping[str, Any], given: Scans) -> MatchRe
             return mesh
         return Mesh(arrays[f"{role}_vertices"], arrays[f"{role}_faces"], name=mesh.name)
 
-    regions = [DoubtfulRegion(**{**region, "centre": tuple(region["centre"])}) for region in said["regions"]]
-    scaling = said["scaling"]
+    regions = [DoubtfulRegion(**{**region, "centre": tuple(region["centre"])}) for region in recorded["regions"]]
+    scaling = recorded["scaling"]
     return MatchResult(
         part=given.part,
         whole=given.whole,
@@ -142,23 +144,23 @@ def cached_result(cache: Cache, key: Mapping[str, Any], given: Scans) -> MatchRe
         matched=arrays["matched"],
         functional_map=arrays["functional_map"],
         vertex_map_before=arrays.get("vertex_map_before"),
-        losses=tuple(said["losses"]),
-        fit=Fit(**said["fit"]),
+        losses=tuple(recorded["losses"]),
+        fit=Fit(**recorded["fit"]),
         regions=tuple(regions),
         scaling=Scaling(tuple(scaling["factors"]), scaling["reason"], tuple(scaling["others"])),
-        factor=said["factor"],
-        up=(said["up"][0], said["up"][1]),
-        yaw=said["yaw"],
+        factor=recorded["factor"],
+        up=(recorded["up"][0], recorded["up"][1]),
+        yaw=recorded["yaw"],
         coarse=CoarseMatch(surface("part"), surface("whole"), arrays["matched_map"], arrays["matched_confidence"]),
-        read_out=said["read_out"],
-        model=said["model"],
-        notes=(*given.notes, *said["notes"]),
-        warnings=tuple(said["warnings"]),
+        read_out=recorded["read_out"],
+        model=recorded["model"],
+        notes=(*given.notes, *recorded["notes"]),
+        warnings=tuple(recorded["warnings"]),
         seconds=dict(given.seconds),
         from_cache=True,
     )
 
 
 def without_times(found: MatchResult) -> MatchResult:
-    """The same as if it took no time and came from nowhere: what two answers to one question have in common."""
+    """The same as if it took no time and came from nowhere: what two results of the same match have in common."""
     return replace(found, seconds={}, from_cache=False)

@@ -1,4 +1,4 @@
-"""Findings: how well a map fits as a whole, and what has to be said about it in words."""
+"""The fit of a map as a whole, how it limits confidence, and the warnings that follow from it."""
 
 from __future__ import annotations
 
@@ -8,34 +8,30 @@ import numpy as np
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from partwhole.matching.confidence.constants import DOUBTFUL, FEW_VERTICES, MOSTLY_DOUBTFUL
 from partwhole.matching.confidence.regions import reversed_share
-from partwhole.matching.result import DOUBTFUL, Fit
+from partwhole.matching.result import Fit
 from partwhole.matching.scans.units import percent
-from partwhole.matching.search.score import curvature_agreement
-from partwhole.matching.search.search import STRETCHED, SearchResult
-from partwhole.matching.search.trials import best_stretch, rival
-
-# of a map that fits, less than this is doubtful; lateration makes distances agree even where all is wrong
-_MOSTLY = 2 / 3
-# what fewer vertices say of a place is little, and confidence falls with their number
-FEW = 100
+from partwhole.matching.search.constants import STRETCHED
+from partwhole.matching.search.score import best_stretch, curvature_agreement
+from partwhole.matching.search.search import SearchResult, rival
 
 
-def fit_of(vertex_map: Int[Tensor, "p"], position: SearchResult) -> Fit:
-    """How well a map fits that was read in this position."""
-    part, whole, (part_mesh, whole_mesh) = position.pair.part, position.pair.whole, position.pair.meshes
+def fit_of(vertex_map: Int[Tensor, "p"], found: SearchResult) -> Fit:
+    """How well a map fits that a search found."""
+    part, whole, (part_mesh, whole_mesh) = found.pair.part, found.pair.whole, found.pair.meshes
     assert part.distances is not None
     assert whole.distances is not None
-    guaranteed = position.pair.guaranteed
+    guaranteed = found.pair.guaranteed
     off = (whole.distances[vertex_map][:, vertex_map].float() - part.distances).abs_().mul_(guaranteed)
     pairs = int(guaranteed.sum())
     # a vertex with itself is always guaranteed, and says nothing
     others = max(pairs - len(part), 1)
-    second = rival(position.chosen, position.trials)
-    angle = None if second is None else math.degrees(second[0].turn - position.chosen.turn)
+    second = rival(found.chosen, found.candidates)
+    angle = None if second is None else math.degrees(second[0].yaw - found.chosen.yaw)
     return Fit(
         guaranteed=pairs / len(part) ** 2,
-        criterion=position.pair.criterion,
+        criterion=found.pair.criterion,
         distortion=float(off.sum()) / others,
         stretch=best_stretch(vertex_map, part, whole),
         curvature=float(curvature_agreement(vertex_map, part, whole)),
@@ -45,28 +41,28 @@ def fit_of(vertex_map: Int[Tensor, "p"], position: SearchResult) -> Fit:
     )
 
 
-def evidence_for(position: SearchResult) -> float:
+def evidence_for(found: SearchResult) -> float:
     """How many vertices speak for a place: those of the part, or those of the whole that it covers, if they are fewer."""
-    part, whole = position.pair.meshes
+    part, whole = found.pair.meshes
     return min(part.n_vertices, whole.n_vertices * part.area / whole.area)
 
 
-def limited(sure: Float[np.ndarray, "p"], fit: Fit, position: SearchResult) -> Float[np.ndarray, "p"]:
+def limited_confidence(sure: Float[np.ndarray, "p"], fit: Fit, found: SearchResult) -> Float[np.ndarray, "p"]:
     """Confidence that does not exceed how the map fits as a whole, nor what few vertices can say.
 
-    Cues at a vertex can look well where everything is wrong: a map that fits badly is doubtful everywhere.
+    Cues at a vertex can look good where everything is wrong: a map that fits badly is doubtful everywhere.
     """
-    found = sure * fit.credit * min(evidence_for(position) / FEW, 1.0)
-    area = position.pair.meshes[0].vertex_areas
-    if fit.credit == 1 and area[found < DOUBTFUL].sum() > _MOSTLY * area.sum():
-        return DOUBTFUL * found
-    return found
+    limited = sure * fit.credit * min(evidence_for(found) / FEW_VERTICES, 1.0)
+    area = found.pair.meshes[0].vertex_areas
+    if fit.credit == 1 and area[limited < DOUBTFUL].sum() > MOSTLY_DOUBTFUL * area.sum():
+        return DOUBTFUL * limited
+    return limited
 
 
 def warnings_about(fit: Fit, doubtful_share: float) -> tuple[str, ...]:
     """What a reader should know before using the map, the gravest first."""
     said = []
-    if fit.poor or doubtful_share > _MOSTLY:
+    if fit.poor or doubtful_share > MOSTLY_DOUBTFUL:
         said.append(
             f"the map fits badly (curvature agrees to {fit.curvature:.2f}, distances are off by {100 * fit.distortion:.1f} % "
             "of √area): the part may belong to something else, lie another way up (up='auto'), or have other units"

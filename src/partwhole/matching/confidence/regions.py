@@ -7,11 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from partwhole.matching.confidence.constants import COLLAPSED
 from partwhole.mesh import Mesh
 from partwhole.mesh.topology import connected_labels
-
-# image triangles smaller than this share of what they should be say nothing about orientation
-_COLLAPSED = 0.05
 
 
 @dataclass(frozen=True)
@@ -101,7 +99,7 @@ def reversed_share(vertex_map: Int[np.ndarray, "p"], part: Mesh, whole: Mesh) ->
     normal = np.cross(b - a, c - a)
     along = np.einsum("ij,ij->i", normal, whole.vertex_normals[images].sum(axis=1)) / 6
     area = part.face_areas
-    counted = np.abs(along) > _COLLAPSED * area
+    counted = np.abs(along) > COLLAPSED * area
     if not counted.any():
         return float("nan")
     return float(area[counted & (along < 0)].sum() / area[counted].sum())

@@ -1,4 +1,4 @@
-"""Confidence: how sure the place of each vertex is, from signs that can be seen without the truth.
+"""Confidence: how sure the place of each vertex is, from cues that can be seen without the truth.
 
 A small rule, fitted to errors that are known, makes the cues of `partwhole.matching.confidence.cues` into an expected
 error, and that into the probability that the place is right. The rule is monotone: a worse cue never raises confidence.
@@ -16,13 +16,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-# the place is counted as right if it is nearer to the truth than this, in √area of the whole
-RIGHT = 0.05
-# signs are lengths, in √area of the whole, but for these; what is smaller than this says no more
+from partwhole.matching.confidence.constants import MOST_UNUSUAL, SMALLEST_LENGTH
+from partwhole.store.cache import hash_of
+
+# cues that are not lengths
 _NO_LENGTHS = ("unlike", "misfit")
-_SMALLEST = 0.005
-# signs that are more unusual than this many deviations count as this
-_UNUSUAL = 4.0
 _RULE = "rule.json"
 _POSITIVE = ("deviation", "even", "slope")
 
@@ -65,18 +63,18 @@ class Cues:
 NAMES = tuple(field.name for field in fields(Cues))
 
 
-def stacked(signs: Cues) -> Float[np.ndarray, "p s"]:
-    """The signs as the rule sees them: logarithms of lengths, and the others as they are."""
+def stacked(cues: Cues) -> Float[np.ndarray, "p s"]:
+    """The cues as the rule sees them: logarithms of lengths, and the others as they are."""
     columns = []
     for name in NAMES:
-        value = np.asarray(getattr(signs, name), np.float64)
-        columns.append(value if name in _NO_LENGTHS else np.log(np.maximum(value, 0) + _SMALLEST))
+        value = np.asarray(getattr(cues, name), np.float64)
+        columns.append(value if name in _NO_LENGTHS else np.log(np.maximum(value, 0) + SMALLEST_LENGTH))
     return np.stack(columns, axis=1)
 
 
 @dataclass(frozen=True)
 class Rule:
-    """log e = offset + Σ_k outer_k tanh(inner_k · z + shift_k), z the signs in deviations from their means, inner, outer ≥ 0.
+    """log e = offset + Σ_k outer_k tanh(inner_k · z + shift_k), z the cues in deviations from their means, inner, outer ≥ 0.
 
     e is the error to be expected, in √area of the whole; confidence = 1 / (1 + (e / even)^slope), the probability that the
     error is below `RIGHT`.
@@ -90,17 +88,22 @@ class Rule:
     offset: float
     even: float
     slope: float
+    presupposes: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As JSON has it, and `from_json` reads it."""
-        return {"signs": list(NAMES), **asdict(self)}
+        return {"cues": list(NAMES), **asdict(self)}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Rule:
         """What `to_json` gave."""
         held = dict(values)
-        if tuple(held.pop("signs", ())) != NAMES:
-            raise ValueError(f"the rule is for other signs than {', '.join(NAMES)}; fit it again")
+        # as earlier versions called them
+        cues = held.pop("signs", ())
+        if tuple(held.pop("cues", cues)) != NAMES:
+            raise ValueError(f"the rule is for other cues than {', '.join(NAMES)}; fit it again")
+        if held.get("presupposes") not in (None, presupposed()):
+            raise ValueError("the rule of confidence was fitted with other constants of search and cues; fit it again")
         try:
             held["inner"] = tuple(map(tuple, held["inner"]))
             plain: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in held.items()}
@@ -114,11 +117,11 @@ class Rule:
 
     def _fault(self) -> str:
         """What makes it no rule; empty if nothing does."""
-        units, signs = len(self.inner), len(NAMES)
+        units, cues = len(self.inner), len(NAMES)
         shapes = {
-            "mean": (signs,),
-            "deviation": (signs,),
-            "inner": (units, signs),
+            "mean": (cues,),
+            "deviation": (cues,),
+            "inner": (units, cues),
             "shift": (units,),
             "outer": (units,),
         }
@@ -130,6 +133,33 @@ class Rule:
             if values.size and values.min() < low:
                 return f"{name} should not be {'negative' if low == 0 else '0 or less'}, got {values.min():g}"
         return ""
+
+
+@cache
+def presupposed() -> str:
+    """A hash of the constants that cues depend on: a rule that was fitted with others means nothing."""
+    from partwhole.matching.confidence import constants
+    from partwhole.matching.network import surface
+    from partwhole.matching.readout import lateration
+    from partwhole.matching.search import constants as of_search
+
+    names = (
+        "RIGHT",
+        "CLOSE",
+        "NEAR",
+        "FAR",
+        "SPREAD_TEMPERATURE",
+        "RIVAL_SHARPNESS",
+        "SMALLEST_LENGTH",
+        "MOST_UNUSUAL",
+    )
+    told = {
+        "cues": {name: getattr(constants, name) for name in names},
+        "search": {name: value for name, value in vars(of_search).items() if name.isupper()},
+        "lateration": {name: value for name, value in vars(lateration).items() if name.isupper()},
+        "curvature time": surface.CURVATURE_TIME,
+    }
+    return hash_of(told)
 
 
 @cache
@@ -157,24 +187,24 @@ def remark_on(card: Mapping[str, Any]) -> tuple[str, ...]:
     return (f"confidence was fitted with the model default; with {name} its order means something, its numbers less",)
 
 
-def expected_error(signs: Cues, rule: Rule | None = None) -> Float[np.ndarray, "p"]:
+def expected_error(cues: Cues, rule: Rule | None = None) -> Float[np.ndarray, "p"]:
     """The error to be expected, in √area of the whole."""
     rule = rule or fitted_rule()
-    z = (stacked(signs) - np.array(rule.mean)) / np.array(rule.deviation)
-    units = np.tanh(np.clip(z, -_UNUSUAL, _UNUSUAL) @ np.array(rule.inner).T + np.array(rule.shift))
+    z = (stacked(cues) - np.array(rule.mean)) / np.array(rule.deviation)
+    units = np.tanh(np.clip(z, -MOST_UNUSUAL, MOST_UNUSUAL) @ np.array(rule.inner).T + np.array(rule.shift))
     return np.exp(rule.offset + units @ np.array(rule.outer))
 
 
-def confidence_of(signs: Cues, rule: Rule | None = None) -> Float[np.ndarray, "p"]:
-    """The probability that a place is right, nearer to the truth than `RIGHT`, as far as the signs tell.
+def confidence_of(cues: Cues, rule: Rule | None = None) -> Float[np.ndarray, "p"]:
+    """The probability that a place is right, nearer to the truth than `RIGHT`, as far as the cues tell.
 
     Examples
     --------
     >>> lengths = {name: np.array([0.005, 0.3]) for name in NAMES}
-    >>> signs = Cues(**{**lengths, "unlike": np.array([0.1, 0.8]), "misfit": np.array([0.1, 0.8])})
-    >>> sure, doubtful = confidence_of(signs)
+    >>> cues = Cues(**{**lengths, "unlike": np.array([0.1, 0.8]), "misfit": np.array([0.1, 0.8])})
+    >>> sure, doubtful = confidence_of(cues)
     >>> bool(sure > 0.5 > doubtful)
     True
     """
     rule = rule or fitted_rule()
-    return 1 / (1 + (expected_error(signs, rule) / rule.even) ** rule.slope)
+    return 1 / (1 + (expected_error(cues, rule) / rule.even) ** rule.slope)

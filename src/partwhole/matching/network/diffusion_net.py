@@ -6,34 +6,44 @@ the three at each vertex. It knows the surface through its operators alone, so t
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, get_args
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
-from partwhole.matching.network.diffusion import diffused_with_features
+from partwhole.matching.config import NetworkConfig, NetworkInputs
+from partwhole.matching.network.surface import CHANNELS, Operators, Surface
 
 # diffusion times stay above this: negative ones would make heat flow back
 _SHORTEST = 1e-8
+# long thin products are quicker in pieces, which all of a GPU can work on
+_PIECES = 16
 
 
-class Operators(NamedTuple):
-    """What a network needs to know of a surface. There may be leading dimensions: a batch of surfaces of one size.
+class Network(nn.Module):
+    """What training and `Matcher` need of a network. `DiffusionNet` is one."""
 
-    Attributes
-    ----------
-    mass : vertex areas; 0 for vertices that only fill up a batch
-    values : λ, the lowest eigenvalues of the Laplacian
-    basis : Φ, gx Φ and gy Φ: the eigenfunctions, and their gradients in the frame of each vertex
-    """
+    def encode(self, surface: Surface) -> Float[Tensor, "*batch n f"]:
+        """Features of the vertices of one surface."""
+        raise NotImplementedError
 
-    mass: Float[Tensor, "*batch n"]
-    values: Float[Tensor, "*batch k"]
-    basis: Float[Tensor, "*batch n 3 k"]
+    def pair(
+        self, of_part: Float[Tensor, "p f"], of_whole: Float[Tensor, "n f"]
+    ) -> tuple[Float[Tensor, "p g"], Float[Tensor, "n g"]]:
+        """Features of part and whole after both were seen together; as they are, unless a network says otherwise."""
+        return of_part, of_whole
+
+    def after_step(self) -> None:
+        """Called after each step of the optimiser."""
+
+    def rotate_inputs(self, R: Float[Tensor, "3 3"]) -> None:
+        """From now on, see surfaces turned by R."""
+        raise NotImplementedError
 
 
-class DiffusionNet(nn.Module):
+class DiffusionNet(Network):
     """Features (n, `outputs`) of vertices from inputs (n, `inputs`) there.
 
     Parameters
@@ -58,6 +68,14 @@ class DiffusionNet(nn.Module):
         self.first = nn.Linear(inputs, width)
         self.blocks = nn.ModuleList([Block(width, dropout) for _ in range(blocks)])
         self.last = nn.Linear(width, outputs)
+        self._sees: NetworkInputs | None = next(
+            (kind for kind in get_args(NetworkInputs) if CHANNELS[kind] == inputs), None
+        )
+
+    def encode(self, surface: Surface) -> Float[Tensor, "*batch n f"]:
+        if self._sees is None:
+            raise ValueError(f"a network with {self.first.in_features} input channels can't see a surface; call it")
+        return self(surface.inputs(self._sees), surface.operators)
 
     def forward(self, inputs: Float[Tensor, "*batch n c"], operators: Operators) -> Float[Tensor, "*batch n f"]:
         if inputs.shape[-1] != self.first.in_features:
@@ -70,11 +88,25 @@ class DiffusionNet(nn.Module):
             x = block(x, operators)
         return self.last(x)
 
-    def keep_times_positive(self) -> None:
-        """Move diffusion times that a step has made negative back to (almost) 0; after each step of training."""
+    def after_step(self) -> None:
+        """Move diffusion times that a step has made negative back to (almost) 0."""
         with torch.no_grad():
             for block in self.blocks:
                 block.time.clamp_(min=_SHORTEST)
+
+    def rotate_inputs(self, R: Float[Tensor, "3 3"]) -> None:
+        if self._sees != "signatures":
+            # position and normal come first
+            with torch.no_grad():
+                for columns in (slice(0, 3), slice(3, 6)):
+                    self.first.weight[:, columns] = self.first.weight[:, columns] @ R
+
+
+def new_network(config: NetworkConfig) -> DiffusionNet:
+    """A network with random weights, drawn from torch's generator."""
+    return DiffusionNet(
+        CHANNELS[config.inputs], config.features, width=config.width, blocks=config.blocks, dropout=config.dropout
+    )
 
 
 class Block(nn.Module):
@@ -132,3 +164,78 @@ def gradient_features(
     turned by θ, z and A z are both multiplied by e^{iθ}, which z̄ ⊙ A z does not see."""
     real, imaginary = rotation(gx, gy)
     return torch.tanh(gx * real + gy * imaginary)
+
+
+# --- the same in one piece, with the gradient written out: automatic differentiation takes more than twice as many
+# operations, and on a GPU these are so small that their number is what takes the time
+
+
+def diffused_with_features(
+    x: Float[Tensor, "*batch n c"],
+    time: Float[Tensor, "c"],
+    real: Float[Tensor, "c c"],
+    imaginary: Float[Tensor, "c c"],
+    mass: Float[Tensor, "*batch n"],
+    values: Float[Tensor, "*batch k"],
+    basis: Float[Tensor, "*batch n 3 k"],
+) -> tuple[Float[Tensor, "*batch n c"], Float[Tensor, "*batch n c"]]:
+    """u = Φ exp(−λ t) Φᵀ A x, and tanh Re(z̄ ⊙ M z) with z = gx + i gy the gradient of u and M = real + i imaginary.
+
+    Parameters
+    ----------
+    x : channels at the vertices
+    time, real, imaginary : what is learned
+    mass, values, basis : see `Operators`
+    """
+    return _Diffused.apply(x, time, real, imaginary, mass, values, basis)
+
+
+class _Diffused(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, time: Tensor, real: Tensor, imaginary: Tensor, mass: Tensor, values: Tensor, basis: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        width = x.shape[-1]
+        coefficients = _summed(basis[..., 0, :], mass[..., None] * x)
+        decay = torch.exp(-values[..., None] * time)
+        # row i: u, gx and gy at vertex i, side by side
+        spread = (basis.flatten(-3, -2) @ (decay * coefficients)).view(*x.shape[:-1], 3 * width)
+        gradient = spread[..., width:]
+        turn = torch.cat([torch.cat([real, -imaginary], dim=1), torch.cat([imaginary, real], dim=1)])
+        turned = torch.nn.functional.linear(gradient, turn)
+        features = torch.tanh((gradient * turned).unflatten(-1, (2, width)).sum(dim=-2))
+        ctx.save_for_backward(mass, values, basis, coefficients, decay, spread, turn, turned, features)
+        return spread[..., :width].clone(), features
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, of_u: Tensor, of_features: Tensor) -> tuple[Tensor | None, ...]:
+        mass, values, basis, coefficients, decay, spread, turn, turned, features = ctx.saved_tensors
+        width = features.shape[-1]
+        gradient = spread[..., width:]
+        # of the argument of tanh, the same for both components
+        slope = (of_features * (1 - features * features))[..., None, :]
+        of_turned = (gradient.unflatten(-1, (2, width)) * slope).flatten(-2)
+        of_gradient = (turned.unflatten(-1, (2, width)) * slope).flatten(-2)
+        of_gradient = of_gradient + of_turned @ turn
+        of_turn = _summed(of_turned, gradient)
+        while of_turn.ndim > 2:
+            of_turn = of_turn.sum(dim=0)
+        of_real = of_turn[:width, :width] + of_turn[width:, width:]
+        of_imaginary = of_turn[width:, :width] - of_turn[:width, width:]
+
+        of_spread = torch.cat([of_u, of_gradient], dim=-1).view(*basis.shape[:-1], width)
+        of_decayed = _summed(basis.flatten(-3, -2), of_spread.flatten(-3, -2))
+        of_coefficients = decay * of_decayed
+        of_time = -(values[..., None] * of_coefficients * coefficients).sum(dim=tuple(range(values.ndim)))
+        of_x = mass[..., None] * (basis[..., 0, :] @ of_coefficients)
+        return of_x, of_time, of_real, of_imaginary, None, None, None
+
+
+def _summed(left: Float[Tensor, "*batch n k"], right: Float[Tensor, "*batch n c"]) -> Float[Tensor, "*batch k c"]:
+    """leftᵀ right, in pieces of the long side."""
+    n = left.shape[-2]
+    if n % _PIECES:
+        return left.transpose(-1, -2) @ right
+    pieces = (_PIECES, n // _PIECES)
+    return (left.unflatten(-2, pieces).transpose(-1, -2) @ right.unflatten(-2, pieces)).sum(dim=-3)

@@ -1,20 +1,20 @@
-"""`Surface`: what the network and the losses need of a mesh, as tensors, and how it is computed."""
+"""`Surface` and `SurfacePair`: what the network and the losses need of a mesh, and of a pair, as tensors."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from partwhole.criterion import boundary_criterion, same_loop_criterion, wormhole_criterion
+from partwhole.criterion.loops import check_piece_of_sphere, twice_genus
 from partwhole.geodesics import geodesic_distances
 from partwhole.geodesics.distances import Method
-from partwhole.matching.network.diffusion_net import Operators
-from partwhole.matching.training.config import Mask, MaskedBy, NetworkInputs
+from partwhole.matching.config import LossConfig, Mask, MaskedBy, NetworkInputs
 from partwhole.mesh import Mesh
 from partwhole.mesh.curvature import integrated_mean_curvature
 from partwhole.mesh.surface import check_mesh
@@ -33,9 +33,27 @@ from partwhole.store.cache import Cache, CacheGiven
 _HEAT_TIMES = np.geomspace(0.004, 0.5, 16)
 _WAVE_ENERGIES = np.log(np.geomspace(20, 1500, 16))
 _WAVE_WIDTH = 0.4
-_CURVATURE_TIME = 0.0002
+CURVATURE_TIME = 0.0002
 
 CHANNELS = {"xyz": 6, "signatures": 32, "xyz+signatures": 38}
+
+# weights of guaranteed pairs are area · area, up to rounding
+_ROUNDING = 1e-4
+
+
+class Operators(NamedTuple):
+    """What a network needs to know of a surface. There may be leading dimensions: a batch of surfaces of one size.
+
+    Attributes
+    ----------
+    mass : vertex areas; 0 for vertices that only fill up a batch
+    values : λ, the lowest eigenvalues of the Laplacian
+    basis : Φ, gx Φ and gy Φ: the eigenfunctions, and their gradients in the frame of each vertex
+    """
+
+    mass: Float[Tensor, "*batch n"]
+    values: Float[Tensor, "*batch k"]
+    basis: Float[Tensor, "*batch n 3 k"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -162,7 +180,7 @@ def signatures(basis: Eigenpairs) -> Float[np.ndarray, "n 32"]:
 def smoothed_curvature(mesh: Mesh, basis: Eigenpairs) -> Float[np.ndarray, "n"]:
     """Φ exp(−λ t) Φᵀ h, h the integrated mean curvature, t a short time: how the surface bends, without the triangles."""
     coefficients = basis.functions.T @ integrated_mean_curvature(mesh)
-    return basis.functions @ (np.exp(-basis.values * _CURVATURE_TIME) * coefficients)
+    return basis.functions @ (np.exp(-basis.values * CURVATURE_TIME) * coefficients)
 
 
 def distances_of(mesh: Mesh, *, method: Method, device: str) -> Float[Tensor, "n n"]:
@@ -203,3 +221,88 @@ def pair_weights(
         found = compute[criterion](mesh, distances.numpy())
         masked = torch.tensor(found.soft_mask if mask == "soft" else found.mask)
     return torch.where(finite, masked.float(), 0) * (mass[:, None] * mass)
+
+
+def guaranteed_pairs(part: Surface) -> Bool[Tensor, "p p"]:
+    """Pairs of a part that count fully in the loss: whose distances are guaranteed by its criterion."""
+    assert part.weights is not None
+    return part.weights >= (1 - _ROUNDING) * (part.mass[:, None] * part.mass)
+
+
+def low_passed(D: Float[Tensor, "n n"], whole: Surface, k: int) -> Float[Tensor, "n n"]:
+    """Π D Πᵀ with Π = Φ Φᵀ A on the first k eigenfunctions: P Π in the place of P gives the same loss as D so changed."""
+    functions = whole.functions[:, :k]
+    once = functions @ ((functions * whole.mass[:, None]).T @ D)
+    return functions @ ((functions * whole.mass[:, None]).T @ once.T)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SurfacePair:
+    """Two surfaces ready to be matched.
+
+    Attributes
+    ----------
+    part, whole : with distances, and the part with weights
+    meshes : of the part and of the whole, in the same units
+    criterion : by which pairs count
+    notes : what is unusual
+    """
+
+    part: Surface
+    whole: Surface
+    meshes: tuple[Mesh, Mesh]
+    criterion: MaskedBy
+    notes: tuple[str, ...] = ()
+
+    @property
+    def guaranteed(self) -> Bool[Tensor, "p p"]:
+        """Pairs of the part whose distances are guaranteed by the criterion."""
+        return guaranteed_pairs(self.part)
+
+    def whole_in_loss(self, loss: LossConfig) -> Surface:
+        """The whole as a loss sees it."""
+        assert self.whole.distances is not None
+        if loss.low_pass is None:
+            return self.whole
+        return replace(self.whole, distances=low_passed(self.whole.distances, self.whole, loss.low_pass))
+
+    def moved(self, part: Surface, whole: Surface, factor: float) -> SurfacePair:
+        """The same pair with the surfaces moved, and the part scaled by a factor."""
+        meshes = (self.meshes[0].scaled(factor), self.meshes[1]) if factor != 1 else self.meshes
+        return replace(self, part=part, whole=whole, meshes=meshes)
+
+
+def surface_pair(
+    meshes: tuple[Mesh, Mesh],
+    surfaces: tuple[Surface, Surface],
+    distances: tuple[Float[Tensor, "p p"], Float[Tensor, "n n"]],
+    loss: LossConfig,
+) -> SurfacePair:
+    """Two surfaces with their distances, and the part with weights.
+
+    Parameters
+    ----------
+    meshes : of the part and of the whole, in units in which the whole has area 1
+    surfaces : their operators
+    distances : on both
+    loss : which criterion, and which mask
+    """
+    (part, whole), (of_part, of_whole), (on_part, on_whole) = meshes, surfaces, distances
+    criterion, notes = _criterion(loss.criterion, part, whole)
+    weights = pair_weights(part, on_part, of_part.mass, criterion=criterion, mask=loss.mask)
+    # weights are 0 at infinite distances, but 0 · inf is not
+    with_loss = of_part.with_loss(torch.where(on_part.isfinite(), on_part, 0), weights)
+    return SurfacePair(with_loss, of_whole.with_loss(on_whole), meshes, criterion, notes)
+
+
+def _criterion(wanted: MaskedBy, part: Mesh, whole: Mesh) -> tuple[MaskedBy, tuple[str, ...]]:
+    """The criterion that is asked for, or the wormhole criterion where that one is not proved."""
+    if wanted != "same_loop":
+        return wanted, ()
+    try:
+        check_piece_of_sphere(part)
+    except ValueError:
+        return "wormhole", ("the wormhole criterion is used: the part is not a connected piece of a sphere",)
+    if not whole.is_closed or twice_genus(whole):
+        return "wormhole", ("the wormhole criterion is used: the whole is not a sphere",)
+    return wanted, ()

@@ -8,28 +8,20 @@ than its own. It is what a receiver does with the distances to its satellites, w
 from __future__ import annotations
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from partwhole.matching.network.surface import Surface
+from partwhole.matching.network.surface import Surface, guaranteed_pairs
 
 # vertices around that say where one belongs, how far they count (√area of the whole), and places that are looked at
-_ANCHORS, _NEAR, _PLACES = 64, 0.15, 64
+ANCHORS, RADIUS, PLACES = 64, 0.15, 64
 # every third vertex says so: as many of them reach farther, and neighbours repeat each other
-_APART = 3
-_STEPS = 5
+EVERY = 3
+STEPS = 5
 _ROWS = 256
-# weights of guaranteed pairs are area · area, but for rounding
-_ROUNDING = 1e-4
 
 
-def guaranteed_pairs(part: Surface) -> Bool[Tensor, "p p"]:
-    """Pairs of a part that count fully in the loss: whose distances are guaranteed by its criterion."""
-    assert part.weights is not None
-    return part.weights >= (1 - _ROUNDING) * (part.mass[:, None] * part.mass)
-
-
-def laterated(vertex_map: Int[Tensor, "p"], part: Surface, whole: Surface, *, steps: int = _STEPS) -> Int[Tensor, "p"]:
+def laterated(vertex_map: Int[Tensor, "p"], part: Surface, whole: Surface, *, steps: int = STEPS) -> Int[Tensor, "p"]:
     """map i ← argmin_w Σ_j a_ij (D_whole(w, map j) − D_part(i, j))², for all vertices at once, so many times.
 
     j are the nearest to i of every third vertex, where the distance is guaranteed; a_ij = area_j exp(−(D_part / 0.15)²); w
@@ -56,16 +48,16 @@ def laterated(vertex_map: Int[Tensor, "p"], part: Surface, whole: Surface, *, st
     """
     if part.distances is None or part.weights is None or whole.distances is None:
         raise ValueError("distances of part or whole are not known; give them with Surface.with_loss")
-    count = min(len(part), max(len(part) // _APART, 4 * _ANCHORS))
+    count = min(len(part), max(len(part) // EVERY, 4 * ANCHORS))
     some = torch.linspace(0, len(part) - 1, count, device=part.mass.device).round().long()
     far = torch.where(guaranteed_pairs(part)[:, some], part.distances[:, some], torch.inf)
-    away, near = far.topk(min(_ANCHORS, count), dim=1, largest=False)
+    away, near = far.topk(min(ANCHORS, count), dim=1, largest=False)
     anchors = some[near]
     # an infinite distance has weight 0, and is left out of the sum by being 0
-    weights = torch.exp(-((away / _NEAR) ** 2)) * part.mass[anchors]
+    weights = torch.exp(-((away / RADIUS) ** 2)) * part.mass[anchors]
     weights = weights / weights.sum(dim=1, keepdim=True).clamp(min=1e-30)
     away = torch.where(away.isfinite(), away, 0)
-    around = whole.distances.topk(min(_PLACES, len(whole)), dim=1, largest=False).indices
+    around = whole.distances.topk(min(PLACES, len(whole)), dim=1, largest=False).indices
     for _ in range(steps):
         vertex_map = _moved(vertex_map, anchors, away, weights, around, whole.distances)
     return vertex_map

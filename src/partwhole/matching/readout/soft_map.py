@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import dataclass
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float, Int
@@ -12,10 +13,36 @@ from torch.nn.functional import normalize
 from partwhole.matching.network.surface import Surface
 
 ReadOut = Literal["features", "spectral", "zoomout", "lateration"]
-# read-outs that compare distances, which both surfaces must have
-BY_DISTANCES: tuple[ReadOut, ...] = ("zoomout", "lateration")
-
 _BLOCK_ENTRIES = 1 << 25
+
+
+def check_read_out(read_out: object) -> None:
+    """Raise ValueError unless this is the name of a read-out."""
+    if read_out not in get_args(ReadOut):
+        raise ValueError(f"read_out must be one of {', '.join(map(repr, get_args(ReadOut)))}, got {read_out!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Features of a part and of a whole that can be compared: the cosine of two rows says how alike two vertices are.
+
+    Attributes
+    ----------
+    part, whole : features
+    no_match : similarity below which a vertex of the part has no match on the whole; None: every vertex has one
+    """
+
+    part: Float[Tensor, "p f"]
+    whole: Float[Tensor, "n f"]
+    no_match: float | None = None
+
+    def nearest(self) -> Int[Tensor, "p"]:
+        """For each vertex of the part the most similar vertex of the whole."""
+        return hard_map(self.part, self.whole)
+
+    def soft_map(self, temperature: float, *, absent: Float[Tensor, "n"] | None = None) -> Float[Tensor, "p n"]:
+        """Row softmax of the similarities; see `soft_map`."""
+        return soft_map(self.part, self.whole, temperature, absent=absent, no_match=self.no_match)
 
 
 def soft_map(
@@ -24,24 +51,32 @@ def soft_map(
     temperature: float,
     *,
     absent: Float[Tensor, "n"] | None = None,
+    no_match: float | None = None,
 ) -> Float[Tensor, "p n"]:
-    """P = row softmax of cos(part feature, whole feature) / τ; each row sums to one.
+    """P = row softmax of cos(part feature, whole feature) / τ; rows sum to one, or to less where there may be no match.
 
     Parameters
     ----------
     part, whole : features of the vertices
     temperature : τ; the smaller, the sharper
     absent : −inf for vertices of the whole that are not there, 0 for the others
+    no_match : the cosine of "no match", a further column that is left out of the result; None: there is none
 
     Examples
     --------
     >>> P = soft_map(torch.eye(2), torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), 0.1)
     >>> P.argmax(dim=1).tolist(), P.sum(dim=1).tolist()
     ([0, 1], [1.0, 1.0])
+    >>> soft_map(torch.eye(2), torch.tensor([[1.0, 0.0]]), 0.1, no_match=0.5).round(decimals=2).tolist()
+    [[0.99], [0.01]]
     """
     # the temperature goes with the smaller matrix
     sharp, other = normalize(part, dim=-1) / temperature, normalize(whole, dim=-1).T
-    return torch.softmax(sharp @ other if absent is None else torch.addmm(absent, sharp, other), dim=-1)
+    similar = sharp @ other if absent is None else torch.addmm(absent, sharp, other)
+    if no_match is None:
+        return torch.softmax(similar, dim=-1)
+    nothing = torch.full_like(similar[:, :1], no_match / temperature)
+    return torch.softmax(torch.cat([similar, nothing], dim=-1), dim=-1)[:, :-1]
 
 
 def hard_map(part: Float[Tensor, "p f"], whole: Float[Tensor, "n f"]) -> Int[Tensor, "p"]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from partwhole.matching.scans.surfaces import PreparedSurface
+from partwhole.matching.scans.prepare import PreparedSurface
 from partwhole.mesh import Mesh
 
 _NEIGHBOURS = 6

@@ -1,4 +1,7 @@
-"""Two surfaces as they come, read, in common units and made ready to be matched; nothing here needs torch."""
+"""From two files, or meshes, as they come to surfaces that can be matched: read, repaired, decimated, in common units.
+
+Nothing here needs torch.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +10,22 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 
+from partwhole._ties import first_largest
 from partwhole.geodesics import geodesic_distances
 from partwhole.geodesics.distances import Method
-from partwhole.matching.cache.templates import Templates
 from partwhole.matching.scans.point_clouds import WEAKER, read_cloud, surface_of_points
-from partwhole.matching.scans.surfaces import PreparedSurface, prepare_surface
-from partwhole.matching.scans.units import Scaling, scaling_of
-from partwhole.mesh import Mesh, read_mesh
-from partwhole.mesh.formats.common import MeshWarning
+from partwhole.matching.scans.templates import Templates
+from partwhole.matching.scans.units import Scaling, percent, scaling_of
+from partwhole.mesh import Mesh, decimate, read_mesh
+from partwhole.mesh.formats.common import MeshWarning, counted
+from partwhole.mesh.orientation import consistent_orientation
 
 # as many vertices as the surfaces have that networks are trained on
 MOST_VERTICES = 5000
@@ -29,11 +34,25 @@ _FEWEST = 4
 _LARGEST_PART = 1.5
 # where units were guessed, the part keeps the vertices of one that has so much of the whole's area
 _LEAST_SHARE = 0.3
+# what differs by less is equal up to rounding
+_EQUAL = 1e-9
 _RENUMBERED = "vertices are numbered as after the repair, not as in the file"
 
 # what is being done, how much of it is done, and how much there is
 Progress = Callable[[str, int, int], None]
 _STEPS = ("reading", "decimation", "operators", "matching", "refinement", "every vertex")
+# pieces with less of the area, or fewer vertices, say nothing about where they belong
+_SMALL_SHARE, _SMALL_COUNT = 0.01, 20
+# nothing is taken away for a few vertices less
+_WORTHWHILE = 1.3
+# with fewer vertices a part would lose its shape, however small it is
+_LEAST = 400
+# all distances between more vertices fill the memory; a surface that can be decimated never has so many
+_MOST = 12_000
+# of vertices or of area that was left out, what a reader should know before all else
+_GRAVE = 0.1
+# |Σ normal · area| / Σ area: 0 for closed surfaces, ½ for half a sphere
+_NEARLY_CLOSED = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +82,8 @@ class PreparedScans:
     scaling : from lengths of the part to those of the whole
     notes : how they came out of their files
     seconds : that each step took
-    whole_name : by which `recall` knows the whole as it is matched
-    recall : what is known of it from parts before
+    whole_key : by which `templates` knows the whole as it is matched
+    templates : what is known of it from parts before
     """
 
     part: PreparedSurface
@@ -72,31 +91,25 @@ class PreparedScans:
     scaling: Scaling
     notes: tuple[str, ...]
     seconds: dict[str, float]
-    whole_name: str
-    recall: Templates
+    whole_key: str
+    templates: Templates
     _known: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
 
+    @cached_property
+    def meshes(self) -> tuple[Mesh, Mesh]:
+        """Part and whole as they are matched, in the units of `Pair`."""
+        return common_units(self.part.mesh, self.whole.mesh, self.scaling.middle)
+
     def distances(self, method: Method) -> tuple[Float[np.ndarray, "p p"], Float[np.ndarray, "n n"]]:
-        """Geodesic distances on both, in the units of `placed`; computed once."""
-        meshes = placed(self.part.mesh, self.whole.mesh, self.scaling.middle)
+        """Geodesic distances on `meshes`, computed once."""
+        part, whole = self.meshes
         if method not in self._known:
-            self._known[method] = _distances(meshes[0], method)
-        on_whole = self.recall.of(self.whole_name, ("distances", method), lambda: _distances(meshes[1], method))
+            self._known[method] = _distances(part, method)
+        on_whole = self.templates.get(self.whole_key, ("distances", method))
+        if on_whole is None:
+            on_whole = _distances(whole, method)
+            self.templates.put(self.whole_key, ("distances", method), on_whole)
         return self._known[method], on_whole
-
-
-def inputs_of(
-    part: Mesh | str | os.PathLike[str],
-    whole: Mesh | str | os.PathLike[str],
-    *,
-    units: str | float = "auto",
-    repair: bool | None = None,
-    max_vertices: int = MOST_VERTICES,
-    progress: Progress | None = None,
-) -> PreparedScans:
-    """Read two surfaces and make them ready; parameters are those of `partwhole.matching.match`."""
-    given = read_scans(part, whole, repair=repair, progress=progress)
-    return prepare_scans(given, units=units, max_vertices=max_vertices, progress=progress)
 
 
 def read_scans(
@@ -118,7 +131,7 @@ def prepare_scans(
     *,
     units: str | float = "auto",
     max_vertices: int = MOST_VERTICES,
-    recall: Templates | None = None,
+    templates: Templates | None = None,
     progress: Progress | None = None,
 ) -> PreparedScans:
     """Surfaces in common units, with as many vertices as are matched.
@@ -127,9 +140,9 @@ def prepare_scans(
     ----------
     given : the surfaces
     units, max_vertices, progress : as in `partwhole.matching.match`
-    recall : what is known of the whole from parts before
+    templates : what is known of the whole from parts before
     """
-    recall = recall or Templates()
+    templates = templates or Templates()
     clock = Clock(progress, given.seconds)
     clock.begin("decimation")
     for mesh in (given.part, given.whole):
@@ -137,10 +150,11 @@ def prepare_scans(
             raise ValueError(f"{mesh.name}: all its faces have area 0; a surface is needed")
     scaling = scaling_of(units, given.part.area, given.whole.area)
     share = _checked_share(given.part, given.whole, scaling)
-    name = f"{given.whole.content_hash}, at most {max_vertices} vertices"
-    known = recall.of(
-        name, "prepare_surface", lambda: prepare_surface(given.whole, "whole", most_vertices=max_vertices)
-    )
+    key = f"{given.whole.content_hash}, at most {max_vertices} vertices"
+    known = templates.get(key, "prepared")
+    if known is None:
+        known = prepare_surface(given.whole, "whole", most_vertices=max_vertices)
+        templates.put(key, "prepared", known)
     # the same surface may have come from another file
     of_whole = known if known.given is given.whole else replace(known, given=given.whole)
     # of a whole of which a piece was left out, the piece that is left has all the vertices
@@ -149,24 +163,32 @@ def prepare_scans(
         # in case the units are others than was assumed
         share = max(share, _LEAST_SHARE)
     of_part = prepare_surface(given.part, "part", most_vertices=max(int(to_area * min(share, 1.0)), _FEWEST))
-    return PreparedScans(of_part, of_whole, scaling, given.notes, clock.end(), name, recall)
+    return PreparedScans(of_part, of_whole, scaling, given.notes, clock.end(), key, templates)
 
 
 def _distances(mesh: Mesh, method: Method) -> Float[np.ndarray, "n n"]:
     return np.asarray(geodesic_distances(mesh, method=method, dtype=np.float32))
 
 
-def placed(part: Mesh, whole: Mesh, factor: float) -> tuple[Mesh, Mesh]:
-    """Both in units in which the whole has area 1, each centred on its vertex mean.
+def common_units(part: Mesh, whole: Mesh, factor: float = 1.0) -> tuple[Mesh, Mesh]:
+    """Both in units in which the whole has area 1, each centred on its vertex mean; unchanged if they are so already.
 
     Parameters
     ----------
     part, whole : each in its own units
     factor : from lengths of the part to those of the whole
     """
-    unit, scale = whole.to_unit_area()
-    moved = (part.vertices - part.vertices.mean(axis=0)) * (scale * factor)
-    return Mesh(moved, part.faces, name=part.name), unit
+    scale = whole.area**-0.5
+    scale = 1.0 if abs(scale - 1) < _EQUAL else scale
+    return _moved(part, scale * factor), _moved(whole, scale)
+
+
+def _moved(mesh: Mesh, scale: float) -> Mesh:
+    """Centred on the vertex mean, then scaled; the same mesh if that changes nothing but rounding."""
+    mean = mesh.vertices.mean(axis=0)
+    if scale == 1 and np.abs(mean).max() < _EQUAL * np.abs(mesh.vertices).max():
+        return mesh
+    return Mesh((mesh.vertices - mean) * scale, mesh.faces, name=mesh.name)
 
 
 class Clock:
@@ -246,3 +268,131 @@ def _checked_share(part: Mesh, whole: Mesh, scaling: Scaling) -> float:
             "than its whole; units='auto' finds the factor, or exchange the two"
         )
     return share
+
+
+# --- one surface
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PreparedSurface:
+    """A surface as it is matched.
+
+    Attributes
+    ----------
+    given : as it was given
+    mesh : as it is matched, in the units that it was given in
+    to_given : for each vertex of `mesh` its vertex of `given`
+    covered : which vertices of `given` lie on what is matched; the others belong to no face, or to pieces left out
+    decimated : whether vertices were taken away
+    notes : what was done
+    warnings : what of it may matter for the result
+    """
+
+    given: Mesh
+    mesh: Mesh
+    to_given: Int[np.ndarray, "m"]
+    covered: Bool[np.ndarray, "n"]
+    decimated: bool
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"PreparedSurface({self.given.name!r}: {self.mesh.n_vertices} of {self.given.n_vertices} vertices)"
+
+
+def prepare_surface(mesh: Mesh, role: Literal["part", "whole"], *, most_vertices: int) -> PreparedSurface:
+    """The surface that is matched in the place of the one that was given.
+
+    Vertices without faces are left out; of a whole all but the largest piece, of a part the specks. Faces are turned so
+    that neighbours agree and face outwards. Where there are many more vertices than asked for, it is decimated.
+
+    Parameters
+    ----------
+    mesh : as given
+    role : a whole is one piece; a part may be several
+    most_vertices : about how many to match
+    """
+    if mesh.area == 0:
+        raise ValueError(f"{mesh.name}: all its faces have area 0; a surface is needed")
+    kept, kept_notes, warnings = _pieces(mesh, role)
+    pieces, to_given = (mesh, np.arange(mesh.n_vertices)) if kept.all() else mesh.submesh(kept)
+    covered = np.zeros(mesh.n_vertices, bool)
+    covered[to_given] = True
+    notes = list(kept_notes)
+    wanted = max(most_vertices, min(_LEAST, pieces.n_vertices))
+    decimated = pieces.n_vertices > _WORTHWHILE * wanted
+    if decimated:
+        fewer = decimate(pieces, wanted, keep_border=False)
+        pieces, to_given = fewer.mesh, to_given[fewer.to_fine]
+        if pieces.n_vertices > max(_MOST, _WORTHWHILE * most_vertices):
+            raise ValueError(
+                f"{mesh.name}: its {mesh.n_vertices} vertices can't be made fewer than {pieces.n_vertices}, which are too "
+                "many to match, since they lie on borders or where the surface is no manifold; mend it with pw.repair, or "
+                "remesh it"
+            )
+        notes.append(f"the {role} is matched with {pieces.n_vertices} of its {mesh.n_vertices} vertices")
+    turned, flipped = _outwards(pieces)
+    if flipped:
+        notes.append(f"{counted(flipped, 'face')} of the {role} were turned over, so that all face outwards")
+    if flipped > pieces.n_faces / 2:
+        warnings.append(
+            f"the {role} was inside out; if that is because its coordinates are mirrored (x for −x, say), left and right are "
+            "exchanged in the map"
+        )
+    return PreparedSurface(mesh, turned, to_given, covered, decimated, tuple(notes), tuple(warnings))
+
+
+def _pieces(mesh: Mesh, role: str) -> tuple[Bool[np.ndarray, "n"], list[str], list[str]]:
+    """The vertices to keep, and what to say about the others."""
+    notes: list[str] = []
+    warnings: list[str] = []
+    used = np.zeros(mesh.n_vertices, bool)
+    used[mesh.faces] = True
+    if not used.all():
+        notes.append(f"{counted(int((~used).sum()), 'vertex', 'vertices')} of the {role} without faces left out")
+    label = mesh.component_labels
+    areas = np.bincount(label, weights=mesh.vertex_areas)
+    sizes = np.bincount(label)
+    real = np.flatnonzero(areas > 0)
+    shares = areas / areas.sum()
+    if role == "whole":
+        chosen = [first_largest(areas)]
+    else:
+        chosen = [int(c) for c in real if shares[c] >= _SMALL_SHARE and sizes[c] >= _SMALL_COUNT] or [
+            first_largest(areas)
+        ]
+    lost = len(real) - len(chosen)
+    if lost:
+        share = 1 - shares[chosen].sum()
+        text = f"{counted(lost, 'piece')} of the {role} left out, {percent(float(share))} of its area"
+        if role == "whole":
+            text += ": a whole is one piece, and the largest is taken"
+        (warnings if share > _GRAVE else notes).append(text)
+    return used & np.isin(label, chosen), notes, warnings
+
+
+def _outwards(mesh: Mesh) -> tuple[Mesh, int]:
+    """Faces turned so that neighbours agree and pieces face outwards, and how many were turned."""
+    flip = consistent_orientation(mesh.vertices, mesh.faces).flip.copy()
+    label = mesh.component_labels[mesh.faces[:, 0]]
+    flip ^= _inside_out(mesh, flip, label)[label]
+    if not flip.any():
+        return mesh, 0
+    faces = np.where(flip[:, None], mesh.faces[:, [0, 2, 1]], mesh.faces)
+    return Mesh(mesh.vertices, faces, name=mesh.name), int(flip.sum())
+
+
+def _inside_out(mesh: Mesh, flip: Bool[np.ndarray, "m"], label: Int[np.ndarray, "m"]) -> Bool[np.ndarray, "c"]:
+    """Pieces that are nearly closed and face inwards; a patch has no inside, and stays as it was given."""
+
+    def total(values: Float[np.ndarray, "m"]) -> Float[np.ndarray, "c"]:
+        return np.bincount(label, values, minlength=mesh.n_components)
+
+    towards = np.where(flip, -1.0, 1.0)[:, None] * mesh.face_normals * mesh.face_areas[:, None]
+    corners = mesh.vertices[mesh.faces].mean(axis=1)
+    area = np.maximum(total(mesh.face_areas), np.finfo(float).tiny)
+    middle = np.stack([total(corners[:, axis] * mesh.face_areas) for axis in range(3)], axis=1) / area[:, None]
+    # the normals of a closed surface cancel; a hole is closed by a cone from the middle
+    open_by = np.linalg.norm(np.stack([total(towards[:, axis]) for axis in range(3)], axis=1), axis=1) / area
+    cones = np.einsum("ij,ij->i", towards, corners - middle[label])
+    return (open_by < _NEARLY_CLOSED) & (total(cones) < -0.3 * total(np.abs(cones)))

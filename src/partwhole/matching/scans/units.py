@@ -42,6 +42,11 @@ class Scaling:
         """One of the factors, to begin with."""
         return self.factors[len(self.factors) // 2]
 
+    @property
+    def relative(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """`factors` and `others`, for a part that was scaled by `middle` already."""
+        return tuple(one / self.middle for one in self.factors), tuple(one / self.middle for one in self.others)
+
 
 def scaling_of(units: str | float, part_area: float, whole_area: float) -> Scaling:
     """The factors that lengths of the part may have to be multiplied with.

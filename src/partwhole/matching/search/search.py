@@ -1,188 +1,347 @@
-"""Positions: which way up, which way round and how large a part is shown to the network, where that is not known."""
+"""The search: a pair is matched at several orientations, and scales where these are unknown, and the best map is taken."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
 
 from partwhole._ties import first_smallest
-from partwhole.matching.cache.features import WholeFeatures
-from partwhole.matching.matcher import Matcher
-from partwhole.matching.search.orientation import UPS, rotation_to_vertical
-from partwhole.matching.search.pair import SurfacePair
-from partwhole.matching.search.score import curvature_agreement
-from partwhole.matching.search.trials import Candidate, best, best_stretch, candidates_at, resized, rotated
+from partwhole.matching.config import Axis
+from partwhole.matching.network.surface import Surface, SurfacePair
+from partwhole.matching.search.constants import (
+    ALIGNED_CANDIDATES,
+    ALIGNMENTS_ANY_WAY_UP,
+    BETTER,
+    CLEARLY_BETTER,
+    DIFFERENT_MAPS,
+    FEW_YAWS,
+    HOPELESS,
+    LARGEST_CORRECTION,
+    LEAST_ALIGNMENTS,
+    LOW_AGREEMENT,
+    LOW_SCORE_SHARE,
+    OTHER_SCALE,
+    SAMPLED_VERTICES,
+    STRETCHED,
+)
+from partwhole.matching.search.method import Method
+from partwhole.matching.search.orientation import (
+    all_axes,
+    candidate_axes,
+    resized,
+    rigidly_aligned,
+    rotated,
+    rotation_to_vertical,
+    turned,
+    yaws,
+)
+from partwhole.matching.search.score import best_stretch, curvature_agreement, feature_similarity, score
 
-# yaw_steps while the vertical is looked for; all of them once it is found
-_FEW = 4
-# so often the best maps are aligned at least: the place of a scan is not known, and what lies any way up lies along no axis
-_ALIGNMENTS, _ANY_WAY_UP = 1, 2
-# distances that differ by more than pose and noise explain; and by so much that the size they ask for is tried
-STRETCHED, _OTHER_SIZE = 1.25, 1.15
-# that size, or another way up than the one that was assumed, must fit better by so much: people are not of one size either
-_BETTER = 0.1
-# below these another way up is tried: agreement of curvature, and the share of the best score that is possible
-_BENT_ALIKE, _ALIKE = 0.7, 0.9
-# another size than the one that was assumed must fit better by so much: a part that fits nowhere fits any size about as badly
-_CLEARLY = 1.0
-# a stretch that one look at the map may correct a guessed size by
-_CORRECTION = 1.35
-_WHOLE_UPS = ("y", "z", "x")
+# gives the angles and encodings of a whole: the surface, the axis that was taken for its vertical, and yaw steps
+WholeEncodings = Callable[[Surface, str, int], Sequence[tuple[float, Tensor]]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Candidate:
+    """One orientation of part and whole, and the map that comes of it.
+
+    Attributes
+    ----------
+    part, whole : surfaces, not yet turned about the vertical
+    angle, whole_angle : by which part and whole were turned about the vertical, in radians
+    nearest : the map by nearest features
+    score : see `partwhole.matching.search.score`; the lower the better
+    aligned : the part as the network saw it after rigid alignment to the whole; None: it was not aligned
+    """
+
+    part: Surface
+    whole: Surface
+    angle: float
+    nearest: Int[Tensor, "p"]
+    score: float
+    whole_angle: float = 0.0
+    aligned: Surface | None = None
+
+    def seen(self, vertical: Axis) -> tuple[Surface, Surface]:
+        """Part and whole as the network saw them."""
+        whole = turned(self.whole, self.whole_angle, vertical)
+        return turned(self.part, self.angle, vertical) if self.aligned is None else self.aligned, whole
+
+    @property
+    def yaw(self) -> float:
+        """Of the part against the whole, in radians, within a full circle."""
+        return (self.angle - self.whole_angle) % (2 * math.pi)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SearchResult:
-    """How part and whole were shown.
+    """The orientation and scale with the best map.
 
     Attributes
     ----------
-    pair : the surfaces in this position
-    factor : by which the part was made larger
-    up : the axis that was taken for the vertical one, of the part and of the whole
-    trials : the maps at all yaw_steps
+    pair : the surfaces, standing upright and at this scale
+    factor : by which the part was scaled
+    up : the axis that was taken for the vertical, of the part and of the whole
+    candidates : the maps at all yaws
     chosen : the best of them
     """
 
     pair: SurfacePair
     factor: float
     up: tuple[str, str]
-    trials: tuple[Candidate, ...]
+    candidates: tuple[Candidate, ...]
     chosen: Candidate
 
-
-def candidate_axes(up: str | None, vertical: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Axes that may be vertical, of the part and of the whole.
-
-    Parameters
-    ----------
-    up : None, they stand as the network knows them, as far as that fits; an axis such as "z" or "-y"; "z:y", that of the
-        part and that of the whole; "auto", not known
-    vertical : of the network
-
-    Examples
-    --------
-    >>> candidate_axes(None, "y"), candidate_axes("z", "y"), candidate_axes("-z:y", "y")
-    ((('y',), ('y',)), (('z',), ('z',)), (('-z',), ('y',)))
-    """
-    if up is None:
-        return (vertical,), (vertical,)
-    if up == "auto":
-        return UPS, _WHOLE_UPS
-    of_part, colon, of_whole = str(up).partition(":")
-    if of_part not in UPS or (of_whole if colon else of_part) not in UPS:
-        raise ValueError(
-            f"up={up!r} must be an axis ({', '.join(UPS)}), those of part and whole such as 'z:y', 'auto', or None"
-        )
-    return (of_part,), (of_whole if colon else of_part,)
+    @property
+    def stretch(self) -> float:
+        """How much longer distances are on the whole than on the part."""
+        return best_stretch(self.chosen.nearest, self.pair.part, self.pair.whole)
 
 
 def search(
-    matcher: Matcher,
-    given: SurfacePair,
+    method: Method,
+    pair: SurfacePair,
     *,
     factors: Sequence[float] = (1.0,),
     others: Sequence[float] = (),
     up: str | None = None,
-    yaw_steps: int = 1,
-    whole_features: WholeFeatures | None = None,
+    yaw_steps: int | None = None,
+    encodings: WholeEncodings | None = None,
 ) -> SearchResult:
-    """The position whose map fits best, of all that are in question.
+    """The orientation and scale whose map has the best score.
 
     Parameters
     ----------
-    matcher : that matches
-    given : the surfaces as they lie in their files
-    factors : by which the part may have to be made larger
-    others : the same, to be tried if distances agree neither with what is in `factors` nor with the size they ask for
-    up : see `candidate_axes`
-    yaw_steps : at so many the part is tried
-    whole_features : gives those of the whole if they are known
+    method : that matches
+    pair : the surfaces as they lie in their files
+    factors : by which the part may have to be scaled
+    others : the same, to be tried if distances agree neither with `factors` nor with the scale they ask for
+    up : see `candidate_axes`; with None all axes are tried if the map fits badly
+    yaw_steps : angles about the vertical at which the part is tried; None: as the method says
+    encodings : gives those of the whole if they are known
     """
-    of_part, of_whole = candidate_axes(up, matcher.config.vertical)
-    unknown = len(of_part) * len(of_whole) > 1
-    upright, any_way_up = (max(matcher.config.alignments, least) for least in (_ALIGNMENTS, _ANY_WAY_UP))
-    alignments = any_way_up if unknown else upright
+    return _Search(method, pair, factors, others, up, yaw_steps, encodings).result()
 
-    def at(factor: float, up: tuple[str, str], yaw_steps: int, alignments: int = 0) -> SearchResult:
-        return _at(matcher, given, factor, up, yaw_steps, whole_features, alignments)
 
-    def best_axes(of_part: Sequence[str], of_whole: Sequence[str]) -> tuple[str, str]:
-        middle = factors[len(factors) // 2]
-        standing = _fittest([at(middle, (one, other), _FEW) for one in of_part for other in of_whole]).up[1]
-        return _fittest([at(middle, (one, standing), _FEW, any_way_up) for one in of_part]).up
+class _Search:
+    def __init__(
+        self,
+        method: Method,
+        pair: SurfacePair,
+        factors: Sequence[float],
+        others: Sequence[float],
+        up: str | None,
+        yaw_steps: int | None,
+        encodings: WholeEncodings | None,
+    ) -> None:
+        self.method, self.pair, self.factors, self.others = method, pair, factors, others
+        self.config = method.config.search
+        self.axes = candidate_axes(up, self.config.vertical, upright=self.config.upright)
+        self.assumed = up is None and self.config.upright
+        self.yaw_steps = self.config.yaw_steps if yaw_steps is None else yaw_steps
+        self.encodings = encodings
+        self.any_way_up = max(self.config.alignments, ALIGNMENTS_ANY_WAY_UP)
+        unknown = len(self.axes[0]) * len(self.axes[1]) > 1
+        self.alignments = self.any_way_up if unknown else max(self.config.alignments, LEAST_ALIGNMENTS)
 
-    def at_its_size(axes: tuple[str, str], alignments: int) -> SearchResult:
-        found = at(factors[0], axes, yaw_steps, alignments)
-        if not others or _agree(stretch := _stretch(found), _OTHER_SIZE) or not 0 < stretch < math.inf:
+    def result(self) -> SearchResult:
+        """The best orientation and scale."""
+        of_part, of_whole = self.axes
+        axes = self.best_axes(*self.axes) if len(of_part) * len(of_whole) > 1 else (of_part[0], of_whole[0])
+        if len(self.factors) > 1:
+            return self.corrected(self.best_scale(self.factors, axes))
+        first = self.at_its_scale(axes, self.alignments)
+        if self.assumed and _fits_badly(first, self.method):
+            first = _better(first, self.at_its_scale(self.best_axes(*all_axes()), self.any_way_up))
+        if not self.others or _agree(first.stretch, STRETCHED):
+            return first
+        found = self.best_scale(self.others, first.up)
+        return first if found.chosen.score > first.chosen.score - CLEARLY_BETTER else self.corrected(found)
+
+    def at(self, factor: float, up: tuple[str, str], yaw_steps: int, alignments: int = 0) -> SearchResult:
+        """The best map at one scale, with given axes pointing up."""
+        vertical = self.config.vertical
+        part = rotated(resized(self.pair.part, factor), rotation_to_vertical(up[0], vertical))
+        whole = rotated(self.pair.whole, rotation_to_vertical(up[1], vertical))
+        whole_steps = self.config.whole_yaw_steps if yaw_steps > 1 else 1
+        known = self.encodings(whole, up[1], whole_steps) if self.encodings else None
+        candidates = candidates_at(
+            self.method, part, whole, yaw_steps, whole_yaw_steps=whole_steps, encodings=known, alignments=alignments
+        )
+        return SearchResult(self.pair.moved(part, whole, factor), factor, up, tuple(candidates), best(candidates))
+
+    def best_axes(self, of_part: Sequence[str], of_whole: Sequence[str]) -> tuple[str, str]:
+        """The axes that point up: that of the whole is found first, then that of the part, more thoroughly."""
+        middle = self.factors[len(self.factors) // 2]
+        if len(of_whole) > 1:
+            tried = [self.at(middle, (one, other), FEW_YAWS) for one in of_part for other in of_whole]
+            of_whole = [_best(tried).up[1]]
+        return _best([self.at(middle, (one, of_whole[0]), FEW_YAWS, self.any_way_up) for one in of_part]).up
+
+    def at_its_scale(self, axes: tuple[str, str], alignments: int) -> SearchResult:
+        """At the assumed scale, or at the one that distances ask for, if that may be and scores better."""
+        found = self.at(self.factors[0], axes, self.yaw_steps, alignments)
+        if not self.others or _agree(stretch := found.stretch, OTHER_SCALE) or not 0 < stretch < math.inf:
             return found
-        return _better(found, at(factors[0] * stretch, axes, yaw_steps, alignments))
+        return _better(found, self.at(self.factors[0] * stretch, axes, self.yaw_steps, alignments))
 
-    axes = best_axes(of_part, of_whole) if unknown else (of_part[0], of_whole[0])
-    if len(factors) > 1:
-        found = _fittest([at(factor, axes, min(_FEW, yaw_steps)) for factor in factors])
-    else:
-        first = at_its_size(axes, alignments)
-        if up is None and _fits_badly(first, matcher):
-            first = _better(first, at_its_size(best_axes(UPS, _WHOLE_UPS), any_way_up))
-        if not others or _agree(_stretch(first), STRETCHED):
-            return first
-        found = _fittest([at(factor, first.up, min(_FEW, yaw_steps)) for factor in others])
-        if found.chosen.score > first.chosen.score - _CLEARLY:
-            return first
-    return _polished(found, lambda factor, up: at(factor, up, yaw_steps, alignments))
+    def best_scale(self, factors: Sequence[float], axes: tuple[str, str]) -> SearchResult:
+        return _best([self.at(factor, axes, min(FEW_YAWS, self.yaw_steps)) for factor in factors])
 
-
-def _polished(guessed: SearchResult, at: Callable[[float, tuple[str, str]], SearchResult]) -> SearchResult:
-    """The position at the size that the distances of the map ask for, if that fits better."""
-    stretch = _stretch(guessed)
-    correction = float(np.clip(stretch, 1 / _CORRECTION, _CORRECTION)) if math.isfinite(stretch) else 1.0
-    sizes = (guessed.factor, guessed.factor * correction)
-    return _fittest([at(factor, guessed.up) for factor in sizes])
+    def corrected(self, guessed: SearchResult) -> SearchResult:
+        """At a guessed scale, or at the one that the distances of its map ask for, if that scores better."""
+        stretch = guessed.stretch
+        correction = min(max(stretch, 1 / LARGEST_CORRECTION), LARGEST_CORRECTION) if math.isfinite(stretch) else 1.0
+        scales = (guessed.factor, guessed.factor * correction)
+        return _best([self.at(factor, guessed.up, self.yaw_steps, self.alignments) for factor in scales])
 
 
 def _better(first: SearchResult, other: SearchResult) -> SearchResult:
-    """The first unless the other one fits better."""
-    return other if other.chosen.score < first.chosen.score - _BETTER else first
+    """The first unless the other one scores better."""
+    return other if other.chosen.score < first.chosen.score - BETTER else first
 
 
-def _fits_badly(position: SearchResult, matcher: Matcher) -> bool:
-    """Whether curvature, and features where the network is judged by both, agree less than they do for parts that stand."""
-    part, whole, nearest = position.pair.part, position.pair.whole, position.chosen.nearest
-    if float(curvature_agreement(nearest, part, whole)) < _BENT_ALIKE:
+def _fits_badly(found: SearchResult, method: Method) -> bool:
+    """Whether curvature, and features where the score takes both, agree less than they do for parts that stand upright."""
+    part, whole, nearest = found.pair.part, found.pair.whole, found.chosen.nearest
+    if float(curvature_agreement(nearest, part, whole)) < LOW_AGREEMENT:
         return True
-    distortion, curvature, similarity = matcher.config.score_weights
-    return not distortion and curvature > 0 and position.chosen.score > -_ALIKE * (curvature + similarity)
+    distortion, curvature, similarity = method.config.search.score_weights
+    return not distortion and curvature > 0 and found.chosen.score > -LOW_SCORE_SHARE * (curvature + similarity)
 
 
 def _agree(stretch: float, limit: float) -> bool:
     return 1 / limit < stretch < limit
 
 
-def _stretch(position: SearchResult) -> float:
-    return best_stretch(position.chosen.nearest, position.pair.part, position.pair.whole)
+def _best(results: Sequence[SearchResult]) -> SearchResult:
+    return results[first_smallest([found.chosen.score for found in results])]
 
 
-def _fittest(positions: Sequence[SearchResult]) -> SearchResult:
-    return positions[first_smallest([position.chosen.score for position in positions])]
+# --- the maps at several yaws
 
 
-def _at(
-    matcher: Matcher,
-    given: SurfacePair,
-    factor: float,
-    up: tuple[str, str],
+def candidates_at(
+    method: Method,
+    part: Surface,
+    whole: Surface,
     yaw_steps: int,
-    whole_features: WholeFeatures | None,
-    alignments: int,
-) -> SearchResult:
-    vertical = matcher.config.vertical
-    part = rotated(resized(given.part, factor), rotation_to_vertical(up[0], vertical))
-    whole = rotated(given.whole, rotation_to_vertical(up[1], vertical))
-    of_whole = whole_features(whole, up[1], yaw_steps) if whole_features else None
-    trials = candidates_at(matcher, part, whole, yaw_steps, of_whole=of_whole, alignments=alignments)
-    meshes = (given.meshes[0].scaled(factor), given.meshes[1]) if factor != 1 else given.meshes
-    there = replace(given, part=part, whole=whole, meshes=meshes)
-    return SearchResult(there, factor, up, tuple(trials), best(trials))
+    *,
+    whole_yaw_steps: int = 1,
+    encodings: Sequence[tuple[float, Tensor]] | None = None,
+    alignments: int = 0,
+) -> list[Candidate]:
+    """The maps with the part turned about the vertical, full circle in so many steps, and the whole likewise.
+
+    Of a large part some vertices are matched at first, and all of them at the yaws that may still be the best. The best maps
+    are then refined by rigid alignment.
+
+    Parameters
+    ----------
+    method : that matches
+    part, whole : standing upright
+    yaw_steps, whole_yaw_steps : angles of the part, and of the whole
+    encodings : angles and encodings of the whole, if they are known
+    alignments : so often the part of the best maps is aligned to the whole by its map, and matched again
+    """
+    vertical = method.config.search.vertical
+    of_part = [(angle, method.encode(seen)) for angle, seen in yaws(part, yaw_steps, vertical)]
+    of_whole = encodings or [(angle, method.encode(seen)) for angle, seen in yaws(whole, whole_yaw_steps, vertical)]
+    tried = [(one, other) for one in of_part for other in of_whole]
+    hopeful = tried
+    if len(tried) > 1 and len(part) > 2 * SAMPLED_VERTICES:
+        sample = torch.linspace(0, len(part) - 1, SAMPLED_VERTICES, device=part.mass.device).round().long()
+        some = _sampled(part, sample)
+        scores = [
+            min(value for _, value in _maps(method, one[..., sample, :], other, some, whole))
+            for (_, one), (_, other) in tried
+        ]
+        hopeful = [pair for pair, value in zip(tried, scores, strict=True) if value < min(scores) + HOPELESS]
+    found = [
+        Candidate(part, whole, angle, nearest, value, whole_angle)
+        for (angle, one), (whole_angle, other) in hopeful
+        for nearest, value in _maps(method, one, other, part, whole)
+    ]
+    known = dict(of_whole)
+    again = [
+        candidate
+        for begun in (sorted(found, key=lambda one: one.score)[:ALIGNED_CANDIDATES] if alignments else ())
+        for candidate in _aligned(method, begun, known[begun.whole_angle], alignments)
+    ]
+    return [*found, *again]
+
+
+def _aligned(
+    method: Method, candidate: Candidate, of_whole: Float[Tensor, "*m n f"], steps: int
+) -> Iterator[Candidate]:
+    """The candidate with its part aligned rigidly to the whole by its map, again and again; the best of each step."""
+    for _ in range(steps):
+        part, whole = candidate.seen(method.config.search.vertical)
+        seen = rigidly_aligned(part, whole, candidate.nearest)
+        found = _maps(method, method.encode(seen), of_whole, seen, whole)
+        nearest, value = min(found, key=lambda one: one[1])
+        candidate = replace(candidate, nearest=nearest, score=value, aligned=seen)
+        yield candidate
+
+
+def _sampled(part: Surface, sample: Int[Tensor, "s"]) -> Surface:
+    """Some vertices of a part, as far as scores need them."""
+    assert part.distances is not None
+    assert part.weights is not None
+    assert part.curvature is not None
+    return Surface(
+        points=part.points[sample],
+        normals=part.normals[sample],
+        signatures=part.signatures[sample],
+        mass=part.mass[sample],
+        values=part.values,
+        functions=part.functions[sample],
+        basis=part.basis[sample],
+        distances=part.distances[sample][:, sample],
+        weights=part.weights[sample][:, sample],
+        curvature=part.curvature[sample],
+    )
+
+
+def _maps(
+    method: Method,
+    of_part: Float[Tensor, "*m q f"],
+    of_whole: Float[Tensor, "*m n f"],
+    part: Surface,
+    whole: Surface,
+) -> list[tuple[Int[Tensor, "q"], float]]:
+    """Maps by nearest features with their scores: one, or several if the method gives several."""
+    found = []
+    weights = method.config.search.score_weights
+    for one in method.compare(of_part, of_whole):
+        nearest = one.nearest()
+        alike = feature_similarity(nearest, one.part, one.whole, part) if weights[2] else 0.0
+        found.append((nearest, score(nearest, part, whole, weights=weights, similarity=alike)))
+    return found
+
+
+def best(candidates: Iterable[Candidate]) -> Candidate:
+    """The one with the best score; the first of those equal up to rounding."""
+    tried = list(candidates)
+    return tried[first_smallest([candidate.score for candidate in tried])]
+
+
+def rival(chosen: Candidate, candidates: Sequence[Candidate]) -> tuple[Candidate, float] | None:
+    """The best candidate whose map is a different one, and by how much worse its score is; None if all maps are alike."""
+    others = [one for one in candidates if one is not chosen and difference(chosen, one) > DIFFERENT_MAPS]
+    if not others:
+        return None
+    second = best(others)
+    return second, second.score - chosen.score
+
+
+def difference(candidate: Candidate, other: Candidate) -> float:
+    """Mean distance on the whole between the images of two maps, weighted by the areas of the part's vertices."""
+    assert candidate.whole.distances is not None
+    apart = candidate.whole.distances[candidate.nearest, other.nearest]
+    return float((candidate.part.mass * apart).sum() / candidate.part.mass.sum())

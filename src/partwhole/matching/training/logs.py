@@ -1,8 +1,7 @@
-"""`RunLog`, the record of a training run: two tables, the same numbers for TensorBoard, and notes.
+"""`RunLog`, the record of a training run: two tables and notes.
 
     losses.csv        iteration, the losses by name, elapsed
     evaluations.csv   iteration, data, the measures by name, elapsed
-    tensorboard/      an event file with the scalars losses/NAME and evaluations/DATA/NAME
     notes.txt         a time and a text a line
 
 `elapsed` is in seconds since the run began; the time between a stop and a resume doesn't count.
@@ -12,7 +11,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +21,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, SupportsFloat, SupportsIndex
 
-from partwhole.matching.training import tensorboard
 from partwhole.store.atomic import atomic_write
 
 # the columns the log keeps itself: those in front that say which row it is, and the clock
@@ -63,7 +60,7 @@ class RunLog:
         self.folder = Path(folder)
         if resume_at is None and (read_losses(folder) or read_evaluations(folder)):
             raise ValueError(f"{folder} holds the record of a run; give resume_at to go on with it, or another folder")
-        (self.folder / "tensorboard").mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
         last = -1 if resume_at is None else resume_at
         paths = {name: self.folder / f"{name}.csv" for name in _KEYS}
         dropped = sum(_drop_after(path, last) for path in paths.values())
@@ -71,7 +68,7 @@ class RunLog:
         self._tables = {name: _Table(path, kept[name]) for name, path in paths.items()}
         elapsed = max((row[_CLOCK] for rows in kept.values() for row in rows), default=0.0)
         self._zero = time.monotonic() - elapsed
-        self._began, self._events = _new_event_file(self.folder / "tensorboard", kept, elapsed)
+        self._closed = False
         if resume_at is not None:
             where = f"resumed after iteration {resume_at}" if resume_at >= 0 else "begun again"
             self.note(f"{where}; lines of later iterations dropped: {dropped}")
@@ -107,7 +104,7 @@ class RunLog:
 
     def close(self) -> None:
         """Nothing can be logged afterwards; to close twice does no harm."""
-        self._events.close()
+        self._closed = True
         for table in self._tables.values():
             table.close()
 
@@ -125,11 +122,9 @@ class RunLog:
         return {**values, _CLOCK: values.get(_CLOCK, round(time.monotonic() - self._zero, 3))}
 
     def _append(self, name: str, rows: Sequence[Row]) -> None:
-        if self._events.closed:
+        if self._closed:
             raise ValueError(f"the log in {self.folder} is closed; open it again with resume_at")
         self._tables[name].append(rows)
-        self._events.write(b"".join([_event(self._began, name, row) for row in rows]))
-        self._events.flush()
 
 
 def read_losses(folder: str | os.PathLike[str]) -> list[Row]:
@@ -221,40 +216,6 @@ def _drop_after(path: Path, last: int) -> int:
     else:
         path.unlink(missing_ok=True)
     return len(keep) - sum(keep)
-
-
-def _new_event_file(folder: Path, kept: Mapping[str, Sequence[Row]], elapsed: float) -> tuple[int, BinaryIO]:
-    """When the run began, in seconds since 1970, and an event file with the rows kept, in place of those in the folder.
-
-    The name holds that time, and a number that grows: TensorBoard goes on to the file that is next in the alphabet.
-    """
-    rows = [(name, row) for name, table in kept.items() for row in table]
-    began, number = int(time.time() - elapsed), 0
-    old = sorted(folder.glob("events.out.tfevents.*.partwhole.*"))
-    if old:
-        first, latest = old[-1].name.removeprefix("events.out.tfevents.").split(".partwhole.")
-        began, number = int(first) if rows else began, int(latest) + 1
-    path = folder / f"events.out.tfevents.{began}.partwhole.{number:04d}"
-    with atomic_write(path) as file:
-        file.write(tensorboard.header(began))
-        # sorting is stable: at the same iteration losses come before evaluations
-        for name, row in sorted(rows, key=lambda named: named[1]["iteration"]):
-            file.write(_event(began, name, row))
-    for replaced in old[:-1]:
-        replaced.unlink()
-    for replaced in old[-1:]:
-        # a TensorBoard that is reading it leaves it for the new file at its end, but never if the file is gone
-        os.truncate(replaced, 0)
-    return began, path.open("ab")
-
-
-def _event(began: int, table: str, row: Row) -> bytes:
-    group = f"{table}/{row['data']}/" if "data" in row else f"{table}/"
-    numbers = {group + name: number for name, number in row.items() if name not in _KINDS and name != _CLOCK}
-    if "data" in row:
-        # a measure that is nan wasn't taken, and gets no chart; a loss that is nan is news
-        numbers = {name: number for name, number in numbers.items() if not math.isnan(number)}
-    return tensorboard.scalars(began + row[_CLOCK], row["iteration"], numbers)
 
 
 def _listed(values: Any) -> list[Any]:

@@ -15,9 +15,9 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from partwhole.matching.config import TrainingConfig
 from partwhole.matching.network.surface import Surface
 from partwhole.matching.readout.soft_map import functional_map_of
-from partwhole.matching.training.config import TrainingConfig
 from partwhole.store.arguments import check_number
 
 _SMALLEST = float(torch.finfo(torch.float32).tiny)
@@ -192,6 +192,15 @@ class LossSum(Loss):
         return torch.stack([loss(P, part, whole) for loss in self.summands]).sum()
 
 
+def configured_by(loss: Loss, config: TrainingConfig) -> TrainingConfig:
+    """The choices with the weights of this loss, so that they say what a network was trained for."""
+    weights = {"distortion": 0.0, "orthogonality": 0.0, "correspondence": 0.0}
+    for term in loss.terms():
+        if term.name in weights:
+            weights[term.name] = float(getattr(term, "weight", 1.0))
+    return config.with_changes(**{f"{name}_weight": weight for name, weight in weights.items()})
+
+
 def loss_of(config: TrainingConfig, *, supervised: bool = True) -> Loss:
     """λ_geo WormholeLoss + λ_ortho OrthogonalityLoss + CorrespondenceLoss, without what has weight 0.
 
@@ -201,12 +210,12 @@ def loss_of(config: TrainingConfig, *, supervised: bool = True) -> Loss:
     supervised : False leaves out the last, for pairs whose ground truth is not known
     """
     terms: list[Loss] = []
-    if config.distortion_weight:
-        terms.append(WormholeLoss(config.distortion_weight))
-    if config.orthogonality_weight:
-        terms.append(OrthogonalityLoss(config.orthogonality_weight, config.map_eigenpairs))
-    if config.correspondence_weight and supervised:
-        terms.append(CorrespondenceLoss(config.correspondence_weight))
+    if config.loss.distortion_weight:
+        terms.append(WormholeLoss(config.loss.distortion_weight))
+    if config.loss.orthogonality_weight:
+        terms.append(OrthogonalityLoss(config.loss.orthogonality_weight, config.loss.map_eigenpairs))
+    if config.loss.correspondence_weight and supervised:
+        terms.append(CorrespondenceLoss(config.loss.correspondence_weight))
     if not terms:
         raise ValueError("the weights of all terms of the loss are 0: there is nothing to train for")
     return terms[0] if len(terms) == 1 else LossSum(tuple(terms))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 import torch
@@ -14,17 +14,15 @@ from torch import Tensor
 from partwhole.criterion.loops import twice_genus
 from partwhole.datasets.ground_truth import GroundTruth
 from partwhole.datasets.pairs import Pair, given_pairs
-from partwhole.matching.network.surface import Surface, distances_of, pair_weights, surface_of
-from partwhole.matching.training.config import TrainingConfig
+from partwhole.matching.config import TrainingConfig
+from partwhole.matching.network.surface import Surface, distances_of, low_passed, pair_weights, surface_of
+from partwhole.matching.scans.prepare import Progress
 from partwhole.mesh import Mesh
 from partwhole.spectral.cached import is_cached
 from partwhole.spectral.filling import fill_cache
 from partwhole.store.accelerator import check_device
 from partwhole.store.arguments import check_whole_number
 from partwhole.store.cache import Cache, CacheGiven
-
-# what is being done, how much of it is done, and how much there is
-Report = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,7 +69,7 @@ def prepare_pairs(
     device: str = "cpu",
     cache: CacheGiven = None,
     workers: int | None = None,
-    progress: Report | None = None,
+    progress: Progress | None = None,
 ) -> PreparedPairs:
     """Operators of every surface, and for the loss distances of all and weights of the parts, on the device.
 
@@ -93,22 +91,13 @@ def prepare_pairs(
     report = progress or (lambda what, done, total: None)
     known: list[GroundTruth] | None = [] if truth else None
     parts, wholes, numbers = _each_once(pairs, report, known)
-    if for_loss and config.criterion == "same_loop":
+    if for_loss and config.loss.criterion == "same_loop":
         _check_spheres(wholes)
-    with ExitStack() as stack:
-        cache = Cache.meant(cache)
-        kept = cache if _is_of_use(cache, [*parts, *wholes], config.eigenpairs) else _temporary_cache(stack)
-        if kept is not None:
-            fill_cache(
-                [*parts, *wholes],
-                config.eigenpairs,
-                kept,
-                workers=workers,
-                progress=lambda done, total: report("eigenfunctions", done, total),
-            )
+    meshes = [*parts, *wholes]
+    with filled_cache(meshes, config.eigenpairs, Cache.meant(cache), workers=workers, progress=report) as kept:
 
         def surface(mesh: Mesh) -> Surface:
-            sizes = {"eigenpairs": config.eigenpairs, "diffusion_eigenpairs": config.diffusion_eigenpairs}
+            sizes = {"eigenpairs": config.eigenpairs, "diffusion_eigenpairs": config.network.diffusion_eigenpairs}
             return surface_of(mesh, **sizes, cache=kept).to(device)
 
         plain = ([surface(mesh) for mesh in parts], [surface(mesh) for mesh in wholes])
@@ -127,22 +116,34 @@ def prepare_pairs(
     return PreparedPairs(tuple(plain[0]), tuple(plain[1]), numbers, (parts, wholes), _notes(wholes), truths)
 
 
-def _is_of_use(cache: Cache | None, meshes: Sequence[Mesh], k: int) -> bool:
-    """Whether eigenpairs can pass from one process to another through it."""
-    if cache is None:
-        return False
-    return all(is_cached(mesh, min(k, mesh.n_vertices), cache) for mesh in meshes) or cache.can_be_written()
+@contextmanager
+def filled_cache(
+    meshes: Sequence[Mesh], k: int, cache: Cache | None, *, workers: int | None, progress: Progress
+) -> Iterator[Cache | None]:
+    """A cache that holds k eigenpairs of each mesh, computed by several processes; a temporary one if need be.
 
-
-def _temporary_cache(stack: ExitStack) -> Cache | None:
-    try:
-        return Cache(stack.enter_context(tempfile.TemporaryDirectory()), tell=lambda text: None)
-    except OSError:  # nothing can be written anywhere: then each surface is computed by itself
-        return None
+    None if nothing can be written anywhere: then each surface is computed by itself.
+    """
+    with ExitStack() as stack:
+        known = cache is not None and all(is_cached(mesh, min(k, mesh.n_vertices), cache) for mesh in meshes)
+        if cache is None or not (known or cache.can_be_written()):
+            try:
+                cache = Cache(stack.enter_context(tempfile.TemporaryDirectory()), tell=lambda text: None)
+            except OSError:
+                cache = None
+        if cache is not None:
+            fill_cache(
+                meshes,
+                k,
+                cache,
+                workers=workers,
+                progress=lambda done, total: progress("eigenfunctions", done, total),
+            )
+        yield cache
 
 
 def _each_once(
-    pairs: Iterable[Pair], report: Report, known: list[GroundTruth] | None
+    pairs: Iterable[Pair], report: Progress, known: list[GroundTruth] | None
 ) -> tuple[tuple[Mesh, ...], tuple[Mesh, ...], tuple[tuple[int, int], ...]]:
     """The meshes, and the numbers of each pair; the ground truth at vertices is added to `known`, if it is a list."""
     parts: dict[str, Mesh] = {}
@@ -181,8 +182,8 @@ def _truth(part: Surface, known: GroundTruth) -> tuple[Int[Tensor, "p"], Float[T
 
 
 def _part_with_loss(part: Surface, mesh: Mesh, config: TrainingConfig, device: str) -> Surface:
-    D = distances_of(mesh, method=config.distances, device=device)
-    W = pair_weights(mesh, D, part.mass, criterion=config.criterion, mask=config.mask)
+    D = distances_of(mesh, method=config.loss.distances, device=device)
+    W = pair_weights(mesh, D, part.mass, criterion=config.loss.criterion, mask=config.loss.mask)
     # W is 0 at infinite distances, but 0 · inf is not
     return part.with_loss(torch.where(D.isfinite(), D, 0), W)
 
@@ -193,17 +194,10 @@ def _whole_with_loss(whole: Surface, mesh: Mesh, config: TrainingConfig, device:
             f"{mesh.name} has {mesh.n_components} components, and distances between them are infinite; a whole is one "
             "piece: use mesh.largest_component()"
         )
-    D = distances_of(mesh, method=config.distances, device=device)
-    if config.low_pass is not None:
-        D = low_passed(D, whole, config.low_pass)
-    return whole.with_loss(D.half() if config.precision == "float16" and device == "cuda" else D)
-
-
-def low_passed(D: Float[Tensor, "n n"], whole: Surface, k: int) -> Float[Tensor, "n n"]:
-    """Π D Πᵀ with Π = Φ Φᵀ A on the first k eigenfunctions: P Π in the place of P gives the same loss as D so changed."""
-    functions = whole.functions[:, :k]
-    once = functions @ ((functions * whole.mass[:, None]).T @ D)
-    return functions @ ((functions * whole.mass[:, None]).T @ once.T)
+    D = distances_of(mesh, method=config.loss.distances, device=device)
+    if config.loss.low_pass is not None:
+        D = low_passed(D, whole, config.loss.low_pass)
+    return whole.with_loss(D.half() if config.optimisation.precision == "float16" and device == "cuda" else D)
 
 
 def _check_spheres(wholes: Iterable[Mesh]) -> None:

@@ -15,11 +15,13 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from partwhole._ties import first_smallest
+from partwhole.matching.config import choice_types
 from partwhole.matching.matcher import Matcher
-from partwhole.matching.network.diffusion_net import DiffusionNet
+from partwhole.matching.network.diffusion_net import Network
 from partwhole.matching.network.surface import Surface
-from partwhole.matching.readout.soft_map import ReadOut, hard_map
-from partwhole.matching.search.score import View, best_heading
+from partwhole.matching.readout.soft_map import ReadOut
+from partwhole.matching.search.score import score
 from partwhole.matching.training.losses import Loss, loss_of
 from partwhole.matching.training.schedule import random_seed
 from partwhole.matching.training.steps import adam, descend, losses_of_pair, reproducibly
@@ -37,14 +39,12 @@ class Refined:
     vertex_map : for each vertex of the part its vertex of the whole, read with the refined weights
     matcher : with the refined weights, for this pair only; the one that was given is as it was
     losses : of the pair as it is, without augmentation and dropout: at the start and after each step that was taken
-    view : part and whole as they were shown to the network
     model : which of several matchers it is, by number
     """
 
     vertex_map: Int[Tensor, "p"]
     matcher: Matcher
     losses: tuple[float, ...]
-    view: View
     model: int = 0
 
     def __repr__(self) -> str:
@@ -93,29 +93,28 @@ def refine(
 ) -> Refined:
     """Adam on the loss of one pair, from the trained weights; the weights with the lowest loss on it are kept.
 
-    Where several yaw_steps are tried, that of the trained weights is refined: refinement does not turn a body around.
+    The network sees the surfaces as they are given: `match` searches for the orientation first.
 
     Parameters
     ----------
-    matcher : trained; it is not changed. Of several, each is refined, and the map is taken that bends and distorts least,
-        as among yaw_steps
+    matcher : trained; it is not changed. Of several, each is refined, and the map with the best score is taken
     part, whole : surfaces on the device of the matcher, with distances and weights: `prepare_pairs` makes them
     steps : at most so many
     learning_rate : of Adam; by default the one that training ended with
     augmentation, dropout : as in training, in the steps; the loss that weights are kept by is without them
     patience : stop after so many steps in a row without a new lowest loss; None: take all of them
     loss : in the place of the one that the matcher was trained with
-    read_out : see `Matcher.vertex_map`
+    read_out : see `Method.read`
     seed : of augmentation and dropout
 
     Examples
     --------
     >>> from partwhole.datasets import Pair, random_cuts, sphere
     >>> from partwhole.matching import TrainingConfig, prepare_pairs
-    >>> from partwhole.matching.matcher import new_network
+    >>> from partwhole.matching.network.diffusion_net import new_network
     >>> config = TrainingConfig(width=8, blocks=1, features=8, map_eigenpairs=20, diffusion_eigenpairs=20)
     >>> stock = prepare_pairs([Pair.of_cut(random_cuts(sphere(200), seed=0))], config)
-    >>> found = refine(Matcher(new_network(config), config), stock.parts[0], stock.wholes[0], steps=3)
+    >>> found = refine(Matcher(new_network(config.network), config), stock.parts[0], stock.wholes[0], steps=3)
     >>> found.loss_after <= found.loss_before, found.steps_taken
     (True, 3)
     """
@@ -123,16 +122,14 @@ def refine(
     _check(matchers, part, whole, steps, learning_rate, patience)
     found = []
     for number, start in enumerate(matchers):
-        view = start.best_view(part, whole)
-        seen, seen_whole = view.part, view.whole
-        rate = start.config.final_learning_rate if learning_rate is None else learning_rate
+        rate = start.config.optimisation.final_learning_rate if learning_rate is None else learning_rate
         config = start.config.with_changes(learning_rate=rate)
         with reproducibly(config, start.device.type), torch.enable_grad():
             adapted, losses = _adapted(
                 Matcher(deepcopy(start.network), config),
                 loss or loss_of(config, supervised=False),
-                seen,
-                seen_whole,
+                part,
+                whole,
                 steps=steps,
                 patience=math.inf if patience is None else patience,
                 augmentation=augmentation,
@@ -141,9 +138,12 @@ def refine(
                 recorded=loss is None,
             )
         refined = Matcher(adapted, start.config, {**start.card, "refined": _lowest(losses)})
-        vertex_map = refined.read(hard_map(refined.features(seen), refined.features(seen_whole)), part, whole, read_out)
-        found.append(Refined(vertex_map, refined, tuple(losses), view, number))
-    return found[best_heading([one.vertex_map for one in found], part, whole)] if len(found) > 1 else found[0]
+        compared = refined.compare(refined.encode(part), refined.encode(whole))[0]
+        vertex_map = refined.read(compared.nearest(), part, whole, read_out)
+        found.append(Refined(vertex_map, refined, tuple(losses), number))
+    if len(found) == 1:
+        return found[0]
+    return found[first_smallest([score(one.vertex_map, part, whole) for one in found])]
 
 
 def _adapted(
@@ -158,7 +158,7 @@ def _adapted(
     dropout: bool,
     seed: int,
     recorded: bool,
-) -> tuple[DiffusionNet, list[float]]:
+) -> tuple[Network, list[float]]:
     """The network with the weights of the lowest loss, and the loss before and after each step.
 
     Steps may be recorded with losses that are known to allow it: no value may go to the processor on the way.
@@ -263,7 +263,7 @@ def _check(
     if not matchers:
         raise ValueError("there is no matcher to refine; give one, or several")
     if steps < 1:
-        raise ValueError(f"steps={steps} must be at least 1; Matcher.vertex_map matches without refinement")
+        raise ValueError(f"steps={steps} must be at least 1; match without refinement with refine=0")
     if learning_rate is not None and not 0 < learning_rate < math.inf:
         raise ValueError(f"learning_rate={learning_rate} must be positive, such as 1e-4")
     if patience is not None and patience < 1:
@@ -273,12 +273,13 @@ def _check(
             "refinement needs distances of part and whole, and weights of the part; make the surfaces with prepared, or "
             "give them with Surface.with_loss"
         )
-    # surfaces are prepared for one set of choices, and a network for other ones would be shown what it never saw
-    names = ("diffusion_eigenpairs", "criterion", "mask", "distances", "low_pass")
-    for name in names:
-        values = list(dict.fromkeys(getattr(matcher.config, name) for matcher in matchers))
-        if len(values) > 1:
-            raise ValueError(
-                f"the matchers differ in {name} ({values[0]!r} and {values[1]!r}), so they can't share surfaces; refine each "
-                "with its own"
-            )
+    # surfaces are prepared for one loss and one size of the network's input
+    first = matchers[0].config.choices
+    for matcher in matchers[1:]:
+        for name, value in matcher.config.choices.items():
+            group, _ = choice_types()[name]
+            if (group == "loss" or name == "diffusion_eigenpairs") and value != first[name]:
+                raise ValueError(
+                    f"the matchers differ in {name} ({first[name]!r} and {value!r}), so they can't share surfaces; refine "
+                    "each with its own"
+                )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from partwhole.evaluation import Evaluation
+from partwhole.matching.config import TrainingConfig
 from partwhole.matching.matcher import Matcher
-from partwhole.matching.network.diffusion_net import DiffusionNet
+from partwhole.matching.network.diffusion_net import Network
 from partwhole.matching.network.weights import read_tensors, versions, write_tensors
-from partwhole.matching.training.config import TrainingConfig
+from partwhole.matching.scans.prepare import Progress
 from partwhole.matching.training.logs import RunLog
 from partwhole.matching.training.losses import Loss
 from partwhole.matching.training.prepared_pairs import PreparedPairs
@@ -28,11 +30,16 @@ from partwhole.store.atomic import atomic_write
 # what is recorded of an evaluation; of validation pairs the loss
 SHOWN = ("micro", "macro", "median pair", "worst pair", "% above 0.15")
 
+# losses are fetched from the device, and progress is reported, after so many iterations or seconds
+_FLUSH_ITERATIONS, _FLUSH_SECONDS = 250, 2.0
+# a run that is killed loses no more than this
+_SAVE_SECONDS = 30.0
+
 STATE, MODEL, VALIDATED, CARD = "state.safetensors", "model.safetensors", "validated.safetensors", "run.json"
 
 
 @dataclass
-class Progress:
+class RunState:
     """How far a run has come: everything beside weights and optimiser that it needs to go on."""
 
     iteration: int = 0
@@ -58,7 +65,7 @@ class Progress:
         measured = found.measures()
         self.evaluations.append({"iteration": self.iteration, "data": data, **{name: measured[name] for name in SHOWN}})
 
-    def validated(self, loss: float, network: DiffusionNet) -> None:
+    def validated(self, loss: float, network: Network) -> None:
         """Keep the weights if the validation pairs have their lowest loss now."""
         self.evaluations.append({"iteration": self.iteration, "data": "validation", "loss": loss})
         if loss < self.best_loss:
@@ -93,7 +100,7 @@ class RunFolder:
         return {
             "name": self.folder.name if self.folder else "network",
             "loss": repr(self.loss),
-            "seed": self.config.seed,
+            "seed": self.config.optimisation.seed,
             "data": {
                 "pairs": len(self.stock),
                 "parts": len(parts),
@@ -105,7 +112,7 @@ class RunFolder:
 
     def _protocol(self) -> str:
         if self.stock.teacher is not None:
-            return f"taught by the maps of {self.stock.teacher}: no ground truth of these pairs was used in training"
+            return f"trained with the maps of {self.stock.teacher}: no ground truth of these pairs was used"
         if self.stock.truths:
             return "supervised: the ground truth of the pairs was used in training"
         return "unsupervised: no ground truth of these pairs was used in training"
@@ -117,9 +124,9 @@ class RunFolder:
         parts, wholes = self.stock.meshes
         return hash_of([[parts[p].content_hash, wholes[w].content_hash] for p, w in self.stock.pairs])
 
-    def resumed(self, network: DiffusionNet, optimiser: torch.optim.Optimizer) -> Progress:
+    def resumed(self, network: Network, optimiser: torch.optim.Optimizer) -> RunState:
         """Put weights and optimiser into the state that was saved last, and say how far the run had come."""
-        state = Progress()
+        state = RunState()
         if self.folder is None:
             return state
         if self._state is not None:
@@ -132,7 +139,7 @@ class RunFolder:
             state.evaluations = card["evaluations"]
             kept = {name.removeprefix("best."): value for name, value in tensors.items() if name.startswith("best.")}
             if kept:
-                device = network.first.weight.device
+                device = next(network.parameters()).device
                 state.best_loss, state.best_iteration = card["best_loss"], card["best_iteration"]
                 state.best_weights = {name: value.to(device) for name, value in kept.items()}
         self._write_json({**self.card(), "config": self.config.to_json(), "versions": versions()})
@@ -142,7 +149,7 @@ class RunFolder:
         self._state = None
         return state
 
-    def save(self, network: DiffusionNet, optimiser: torch.optim.Optimizer, state: Progress) -> None:
+    def save(self, network: Network, optimiser: torch.optim.Optimizer, state: RunState) -> None:
         """Everything that is needed to go on, in one file that replaces the last; and the logs up to here."""
         if self.folder is None:
             return
@@ -177,7 +184,7 @@ class RunFolder:
         if self.log is not None:
             self.log.close()
 
-    def _write_logs(self, state: Progress) -> None:
+    def _write_logs(self, state: RunState) -> None:
         assert self.log is not None
         losses, evaluations = self._logged
         new = np.array(state.losses[losses:]).reshape(-1, len(self.loss.terms()))
@@ -199,17 +206,87 @@ class RunFolder:
     def _check_same_run(self, card: dict[str, Any]) -> None:
         if not card.keys() >= {"config", "loss", "data", "iteration", "evaluations"}:
             raise ValueError(f"{self.folder}/{STATE} is not the state of a run; begin another run in another folder")
-        ours, theirs = self.config.to_json(), card["config"]
-        changed = [name for name in ours if ours[name] != theirs.get(name)]
+        ours, theirs = self.config.choices, TrainingConfig.from_json(card["config"]).choices
+        changed = [name for name in ours if ours[name] != theirs[name]]
         if changed:
             raise ValueError(
-                f"the run in {self.folder} had {changed[0]}={theirs.get(changed[0])!r}, now it is {ours[changed[0]]!r}; "
+                f"the run in {self.folder} had {changed[0]}={theirs[changed[0]]!r}, now it is {ours[changed[0]]!r}; "
                 "go on with the same choices, or begin another run in another folder"
             )
         if card["loss"] != repr(self.loss):
             raise ValueError(f"the run in {self.folder} had the loss {card['loss']}, now it is {self.loss!r}")
         if card["data"] != self.data_hash():
             raise ValueError(f"the run in {self.folder} was made with other pairs; give it the same data to go on")
+
+
+class Recorder:
+    """Records a run while it is trained: losses, checkpoints and progress, so that the training loop need not.
+
+    Parameters
+    ----------
+    folder : of the run
+    state : how far the run has come
+    network, optimiser : that are trained
+    progress : called with ("training", iterations done, iterations in all)
+    heartbeat : see `train`
+    """
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        state: RunState,
+        network: Network,
+        optimiser: torch.optim.Optimizer,
+        *,
+        progress: Progress | None = None,
+        heartbeat: Callable[[RunState], None] | None = None,
+    ) -> None:
+        self._folder, self.state, self._network, self._optimiser = folder, state, network, optimiser
+        self._progress, self._heartbeat = progress, heartbeat
+        self._choices = folder.config.optimisation
+        self._pending: list[Tensor] = []
+        self._due = self._save = False
+        self._started = self._saved = self._flushed = time.perf_counter()
+
+    def record(self, losses: Tensor) -> bool:
+        """Take the terms of the loss of one iteration; True if an evaluation is due."""
+        self._pending.append(losses)
+        done = self.state.iteration + len(self._pending)
+        now = time.perf_counter()
+        self._due = done % self._choices.evaluate_every == 0 or done == self._choices.iterations
+        # whatever is saved has the losses up to here: with fewer, a resumed run would repeat iterations
+        self._save = self._due or now - self._saved > _SAVE_SECONDS
+        if self._save or len(self._pending) >= _FLUSH_ITERATIONS or now - self._flushed > _FLUSH_SECONDS:
+            self._flush(done)
+        return self._due
+
+    def end_iteration(self) -> None:
+        """Save if it is time to, and let the caller stop the run."""
+        if self._due:
+            # evaluations are not counted as training
+            self._started = time.perf_counter()
+        if self._save:
+            self.save()
+            self._saved = time.perf_counter()
+        if self._heartbeat is not None and not self._pending:
+            try:
+                self._heartbeat(self.state)
+            except BaseException:
+                self.save()
+                raise
+
+    def save(self) -> None:
+        """Write a checkpoint."""
+        self._folder.save(self._network, self._optimiser, self.state)
+
+    def _flush(self, done: int) -> None:
+        self.state.add_losses(torch.stack(self._pending).cpu().numpy())
+        self._pending.clear()
+        self._flushed = time.perf_counter()
+        self.state.seconds += self._flushed - self._started
+        self._started = self._flushed
+        if self._progress is not None:
+            self._progress("training", done, self._choices.iterations)
 
 
 def check_folder(folder: str | Path | None, *, resume: bool) -> None:
@@ -225,7 +302,7 @@ def check_folder(folder: str | Path | None, *, resume: bool) -> None:
         raise ValueError(f"there is a run in {folder} already; go on with it (resume), or choose another folder")
 
 
-def state_tensors(network: DiffusionNet, optimiser: torch.optim.Optimizer) -> Iterator[tuple[str, Tensor]]:
+def state_tensors(network: Network, optimiser: torch.optim.Optimizer) -> Iterator[tuple[str, Tensor]]:
     """Weights and the optimiser's memory, by name; the tensors themselves, to be read or written to."""
     for name, weight in network.named_parameters():
         yield f"network.{name}", weight.detach()

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from partwhole.matching.training.config import TrainingConfig
+from partwhole.matching.config import TrainingConfig
 
 
 def learning_rate(iteration: int, n_pairs: int, config: TrainingConfig) -> float:
@@ -19,11 +19,11 @@ def learning_rate(iteration: int, n_pairs: int, config: TrainingConfig) -> float
     >>> [round(learning_rate(i, 10, config), 6) for i in (0, 50, 100)]
     [0.001, 0.00055, 0.0001]
     """
-    if config.cosine_epochs is None:
-        share = iteration / config.iterations
+    if config.optimisation.cosine_epochs is None:
+        share = iteration / config.optimisation.iterations
     else:
-        share = min(1.0, iteration // n_pairs / config.cosine_epochs)
-    high, low = config.learning_rate, config.final_learning_rate
+        share = min(1.0, iteration // n_pairs / config.optimisation.cosine_epochs)
+    high, low = config.optimisation.learning_rate, config.optimisation.final_learning_rate
     return low + (high - low) * (1 + math.cos(math.pi * share)) / 2
 
 

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-from partwhole.matching.network.diffusion_net import DiffusionNet
+from partwhole.matching.config import TrainingConfig
+from partwhole.matching.network.diffusion_net import Network
 from partwhole.matching.network.surface import Surface
 from partwhole.matching.readout.soft_map import soft_map
 from partwhole.matching.training.augmentation import augmented
-from partwhole.matching.training.config import TrainingConfig
 from partwhole.matching.training.losses import Loss
 from partwhole.matching.training.prepared_pairs import PreparedPairs
 
@@ -21,7 +21,7 @@ Step = Callable[[int, int], Tensor]
 
 
 def losses_of_pair(
-    network: DiffusionNet,
+    network: Network,
     loss: Loss,
     part: Surface,
     whole: Surface,
@@ -40,16 +40,16 @@ def losses_of_pair(
     """
     seen = (lambda surface: augmented(surface, config)) if augment else (lambda surface: surface)
     if both is None:
-        of_part, of_whole = (network(seen(s).inputs(config.inputs), s.operators) for s in (part, whole))
+        of_part, of_whole = (network.encode(seen(surface)) for surface in (part, whole))
     else:
-        features = network(seen(both).inputs(config.inputs), both.operators)
+        features = network.encode(seen(both))
         of_part, of_whole = features[0, : len(part)], features[1, : len(whole)]
-    P = soft_map(of_part, of_whole, config.temperature, absent=whole.absent)
+    P = soft_map(*network.pair(of_part, of_whole), config.loss.temperature, absent=whole.absent)
     return torch.stack([term(P, part, whole) for term in loss.terms()])
 
 
 def plain_steps(
-    network: DiffusionNet, optimiser: torch.optim.Optimizer, loss: Loss, stock: PreparedPairs, config: TrainingConfig
+    network: Network, optimiser: torch.optim.Optimizer, loss: Loss, stock: PreparedPairs, config: TrainingConfig
 ) -> Step:
     """The step as it is meant; `captured_steps` does the same faster."""
 
@@ -61,19 +61,21 @@ def plain_steps(
     return step
 
 
-def descend(network: DiffusionNet, optimiser: torch.optim.Optimizer, terms: Tensor, config: TrainingConfig) -> None:
+def descend(network: Network, optimiser: torch.optim.Optimizer, terms: Tensor, config: TrainingConfig) -> None:
     """One step of the optimiser down the sum of the terms, with the gradient clipped."""
     optimiser.zero_grad()
     terms.sum().backward()
-    torch.nn.utils.clip_grad_norm_(network.parameters(), config.gradient_norm)
+    torch.nn.utils.clip_grad_norm_(network.parameters(), config.optimisation.gradient_norm)
     optimiser.step()
-    network.keep_times_positive()
+    network.after_step()
 
 
-def adam(network: DiffusionNet, config: TrainingConfig, device: str) -> torch.optim.Adam:
+def adam(network: Network, config: TrainingConfig, device: str) -> torch.optim.Adam:
     """Adam, with its state there from the start, so that it can be saved and put back like the weights."""
     on_gpu = device != "cpu"
-    rate = torch.tensor(config.learning_rate, device=device) if on_gpu else config.learning_rate
+    rate = (
+        torch.tensor(config.optimisation.learning_rate, device=device) if on_gpu else config.optimisation.learning_rate
+    )
     optimiser = torch.optim.Adam(network.parameters(), lr=rate, fused=on_gpu, capturable=on_gpu)
     for weight in network.parameters():
         optimiser.state[weight] = {
@@ -98,7 +100,8 @@ def reproducibly(config: TrainingConfig, device: str) -> Iterator[None]:
     before = torch.get_float32_matmul_precision()
     devices = [torch.cuda.current_device()] if device == "cuda" else []
     with torch.random.fork_rng(devices):
-        torch.set_float32_matmul_precision("highest" if config.precision == "float32" or device == "cpu" else "high")
+        exact = config.optimisation.precision == "float32" or device == "cpu"
+        torch.set_float32_matmul_precision("highest" if exact else "high")
         try:
             yield
         finally:

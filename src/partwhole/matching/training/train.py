@@ -6,39 +6,37 @@ been: on a processor it ends with the same weights, bit by bit.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
+from partwhole.matching.config import TrainingConfig
 from partwhole.matching.evaluation import Benchmark
-from partwhole.matching.matcher import Matcher, check_matcher, new_network
-from partwhole.matching.network.diffusion_net import DiffusionNet
+from partwhole.matching.matcher import Matcher
+from partwhole.matching.network.diffusion_net import Network, new_network
+from partwhole.matching.network.surface import SurfacePair
 from partwhole.matching.network.weights import versions
-from partwhole.matching.training.config import TrainingConfig
-from partwhole.matching.training.losses import Loss, loss_of
-from partwhole.matching.training.prepared_pairs import PreparedPairs, Report, prepare_pairs
-from partwhole.matching.training.run_folder import Progress, RunFolder, check_folder
+from partwhole.matching.pipeline import MatchOptions, found_map
+from partwhole.matching.readout.soft_map import ReadOut
+from partwhole.matching.scans.prepare import Progress
+from partwhole.matching.search.method import Method, check_method
+from partwhole.matching.training.losses import Loss, configured_by, loss_of
+from partwhole.matching.training.prepared_pairs import PreparedPairs, prepare_pairs
+from partwhole.matching.training.run_folder import Recorder, RunFolder, RunState, check_folder
 from partwhole.matching.training.schedule import learning_rate, pair_number, random_seed
 from partwhole.matching.training.steps import Step, adam, losses_of_pair, plain_steps, reproducibly, set_rate
-from partwhole.matching.training.teach import with_teacher_maps
 from partwhole.store.accelerator import check_device
 from partwhole.store.arguments import check_function, in_short
 from partwhole.store.cache import Cache, CacheGiven
 
-# losses are fetched from the device, and progress is told, after so many iterations or seconds
-_FLUSH_ITERATIONS, _FLUSH_SECONDS = 250, 2.0
 # vertices of surfaces that one thread trains on as fast as several
 _SMALL = 1000
-# a run that is killed loses no more than this
-_SAVE_SECONDS = 30.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,7 +70,7 @@ def train(
     *,
     loss: Loss | None = None,
     start: Matcher | None = None,
-    teacher: Matcher | None = None,
+    teacher: Method | None = None,
     validation: Sequence | PreparedPairs | None = None,
     watch: Mapping[str, Any] | None = None,
     folder: str | Path | None = None,
@@ -80,8 +78,8 @@ def train(
     device: str = "cpu",
     cache: CacheGiven = None,
     workers: int | None = None,
-    progress: Report | None = None,
-    heartbeat: Callable[[Progress], None] | None = None,
+    progress: Progress | None = None,
+    heartbeat: Callable[[RunState], None] | None = None,
 ) -> TrainingRun:
     """Train a network to match the parts to the wholes, without ground truth.
 
@@ -119,7 +117,7 @@ def train(
     check_function("progress", progress, called_with="(what is done, how much is done, how much there is)")
     check_folder(folder, resume=resume)
     options: dict[str, Any] = {"device": device, "cache": cache, "workers": workers, "progress": progress}
-    if teacher is not None and not config.correspondence_weight:
+    if teacher is not None and not config.loss.correspondence_weight:
         raise ValueError("a teacher is not listened to with correspondence_weight=0; give it a weight, such as 3")
     if pairs is None:
         raise ValueError("pairs must be a data set or a list of pw.datasets.Pair, got None")
@@ -134,53 +132,30 @@ def train(
         stock = with_teacher_maps(stock, teacher, progress=progress)
         held_out = None if held_out is None else with_teacher_maps(held_out, teacher, progress=progress)
     watched = {
-        name: given if isinstance(given, Benchmark) else Benchmark(given, config, name=name, **options)
+        name: given if isinstance(given, Benchmark) else Benchmark(given, name=name, keep=True, **options)
         for name, given in (watch or {}).items()
     }
+    if loss is not None:
+        config = configured_by(loss, config)
     loss = loss or loss_of(config)
     record = RunFolder(folder, config, loss, stock, resume=resume)
 
     with reproducibly(config, device), _threads_for(stock, device), closing(record):
-        torch.manual_seed(random_seed(config.seed))
-        network = new_network(config).to(device)
+        torch.manual_seed(random_seed(config.optimisation.seed))
+        network = new_network(config.network).to(device)
         if start is not None:
-            begin_with(network, start.standing(config.vertical))
+            begin_with(network, start.standing(config.search.vertical))
         optimiser = adam(network, config, device)
         state = record.resumed(network, optimiser)
         step = _steps(network, optimiser, loss, stock, config, device)
-        pending: list[Tensor] = []
-        started = saved = flushed = time.perf_counter()
-
-        for iteration in range(state.iteration, config.iterations):
+        recorder = Recorder(record, state, network, optimiser, progress=progress, heartbeat=heartbeat)
+        for iteration in range(state.iteration, config.optimisation.iterations):
             set_rate(optimiser, learning_rate(iteration, len(stock), config))
-            torch.manual_seed(random_seed(config.seed, 1, iteration))
-            pending.append(step(*stock.pairs[pair_number(iteration, len(stock), config.seed)]))
-
-            done = iteration + 1
-            now = time.perf_counter()
-            due = done % config.evaluate_every == 0 or done == config.iterations
-            save = due or now - saved > _SAVE_SECONDS
-            # whatever is saved has the losses up to here: with fewer, a resumed run would repeat iterations
-            if save or len(pending) >= _FLUSH_ITERATIONS or now - flushed > _FLUSH_SECONDS:
-                state.add_losses(torch.stack(pending).cpu().numpy())
-                pending.clear()
-                flushed = time.perf_counter()
-                state.seconds += flushed - started
-                started = flushed
-                if progress is not None:
-                    progress("training", done, config.iterations)
-            if due:
+            torch.manual_seed(random_seed(config.optimisation.seed, 1, iteration))
+            losses = step(*stock.pairs[pair_number(iteration, len(stock), config.optimisation.seed)])
+            if recorder.record(losses):
                 _evaluate(network, loss, config, state, held_out, watched)
-                started = time.perf_counter()
-            if save:
-                record.save(network, optimiser, state)
-                saved = time.perf_counter()
-            if heartbeat is not None and not pending:
-                try:
-                    heartbeat(state)
-                except BaseException:
-                    record.save(network, optimiser, state)
-                    raise
+            recorder.end_iteration()
 
     card = {**record.card(), "iterations": state.iteration, "versions": versions()}
     if start is not None:
@@ -202,10 +177,9 @@ def train(
     )
 
 
-def takes_distances(config: TrainingConfig, *, loss: Loss | None = None, teacher: Matcher | None = None) -> bool:
+def takes_distances(config: TrainingConfig, *, loss: Loss | None = None, teacher: Method | None = None) -> bool:
     """Whether distances on the surfaces must be known: for a term of the loss, or for the maps of the teacher."""
-    asked = any(term.takes_distances for term in (loss or loss_of(config)).terms())
-    return asked or (teacher is not None and teacher.needs_distances)
+    return teacher is not None or any(term.takes_distances for term in (loss or loss_of(config)).terms())
 
 
 def stock_for(
@@ -213,7 +187,7 @@ def stock_for(
     config: TrainingConfig,
     *,
     loss: Loss | None = None,
-    teacher: Matcher | None = None,
+    teacher: Method | None = None,
     **options: Any,
 ) -> PreparedPairs:
     """What training takes of the pairs: with distances and the ground truth where something asks for them.
@@ -224,11 +198,40 @@ def stock_for(
     options : of `prepare_pairs`
     """
     distances = takes_distances(config, loss=loss, teacher=teacher)
-    supervised = config.correspondence_weight > 0 and teacher is None
+    supervised = config.loss.correspondence_weight > 0 and teacher is None
     return prepare_pairs(pairs, config, for_loss=distances, truth=supervised, **options)
 
 
-def begin_with(network: DiffusionNet, start: Matcher) -> None:
+def with_teacher_maps(
+    stock: PreparedPairs, teacher: Method, *, read_out: ReadOut = "spectral", progress: Progress | None = None
+) -> PreparedPairs:
+    """The same pairs, with the maps of another network in the place of the ground truth, which is not used.
+
+    Distances can't tell front from back; a teacher that searches several orientations is right for most pairs, and a network
+    that learns from all of its maps at once follows the majority.
+
+    Parameters
+    ----------
+    stock : prepared for the loss, on the device of the teacher
+    teacher : gives a map for each pair
+    read_out : see `Method.read`
+    progress : called with ("teacher's maps", pairs done, pairs in all)
+    """
+    truths = {}
+    for done, (p, w) in enumerate(stock.pairs):
+        if progress is not None and done % 20 == 0:
+            progress("teacher's maps", done, len(stock))
+        meshes = stock.meshes[0][p], stock.meshes[1][w]
+        pair = SurfacePair(stock.parts[p], stock.wholes[w], meshes, teacher.config.loss.criterion)
+        mass = stock.parts[p].mass
+        found = found_map(teacher, pair, MatchOptions(read_out=read_out))
+        truths[p, w] = found.vertex_map.to(torch.int64), mass / mass.sum()
+    if progress is not None:
+        progress("teacher's maps", len(stock), len(stock))
+    return replace(stock, truths=truths, teacher=str(teacher.card.get("name", "network")))
+
+
+def begin_with(network: Network, start: Matcher) -> None:
     """Give the network the weights of a matcher."""
     ours, theirs = ({n: tuple(w.shape) for n, w in m.state_dict().items()} for m in (network, start.network))
     if ours != theirs:
@@ -240,7 +243,7 @@ def begin_with(network: DiffusionNet, start: Matcher) -> None:
 
 
 def _steps(
-    network: DiffusionNet,
+    network: Network,
     optimiser: torch.optim.Optimizer,
     loss: Loss,
     stock: PreparedPairs,
@@ -270,10 +273,10 @@ def _threads_for(stock: PreparedPairs, device: str) -> Iterator[None]:
 
 
 def _evaluate(
-    network: DiffusionNet,
+    network: Network,
     loss: Loss,
     config: TrainingConfig,
-    state: Progress,
+    state: RunState,
     held_out: PreparedPairs | None,
     watched: Mapping[str, Benchmark],
 ) -> None:
@@ -283,13 +286,13 @@ def _evaluate(
             state.validated(mean_loss(network, loss, held_out, config), network)
         examined = Matcher(deepcopy(network), config)
         for name, examination in watched.items():
-            found = examination.of(examined, thorough=False)
+            found = examination.of(examined, read_out="spectral", thorough=False)
             state.add_evaluation(name, found)
     finally:
         network.train()
 
 
-def mean_loss(network: DiffusionNet, loss: Loss, stock: PreparedPairs, config: TrainingConfig) -> float:
+def mean_loss(network: Network, loss: Loss, stock: PreparedPairs, config: TrainingConfig) -> float:
     """Of all pairs, without augmentation and dropout: what can be validated without ground truth."""
     with torch.no_grad():
         terms = [
@@ -308,4 +311,4 @@ def _check_kinds(config: object, loss: object, watch: object, **matchers: object
         raise ValueError(f"watch must be pairs by name, such as {{'test': pairs}}, got {in_short(watch)}")
     for name, given in matchers.items():
         if given is not None:
-            check_matcher(given, name)
+            check_method(given, name)

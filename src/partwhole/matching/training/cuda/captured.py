@@ -15,9 +15,9 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from partwhole.matching.network.diffusion_net import DiffusionNet
+from partwhole.matching.config import TrainingConfig
+from partwhole.matching.network.diffusion_net import Network
 from partwhole.matching.network.surface import Surface
-from partwhole.matching.training.config import TrainingConfig
 from partwhole.matching.training.losses import Loss
 from partwhole.matching.training.prepared_pairs import PreparedPairs
 from partwhole.matching.training.run_folder import state_tensors
@@ -99,7 +99,7 @@ def _one(both: Surface, number: int, n: int, **more: Tensor) -> Surface:
 
 
 def captured_steps(
-    network: DiffusionNet, optimiser: torch.optim.Optimizer, loss: Loss, stock: PreparedPairs, config: TrainingConfig
+    network: Network, optimiser: torch.optim.Optimizer, loss: Loss, stock: PreparedPairs, config: TrainingConfig
 ) -> Callable[[int, int], Tensor]:
     """`plain_steps`, recorded. Weights and optimiser are as before when it returns."""
     part_sizes = rounded_up([len(part) for part in stock.parts], _PART_SIZES)

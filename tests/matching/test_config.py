@@ -24,22 +24,43 @@ def bad(**changes: object) -> TrainingConfig:
 def test_the_papers_choices() -> None:
     paper = preset("pfaust-h")
     assert paper == TrainingConfig()
-    assert (paper.width, paper.blocks, paper.features, paper.diffusion_eigenpairs, paper.dropout) == (
+    assert (
+        paper.network.width,
+        paper.network.blocks,
+        paper.network.features,
+        paper.network.diffusion_eigenpairs,
+        paper.network.dropout,
+    ) == (
         128,
         4,
         256,
         128,
         0.5,
     )
-    assert (paper.temperature, paper.distortion_weight, paper.orthogonality_weight) == (0.01, 1e3, 1.0)
-    assert (paper.iterations, paper.learning_rate, paper.final_learning_rate, paper.cosine_epochs) == (
+    assert (paper.loss.temperature, paper.loss.distortion_weight, paper.loss.orthogonality_weight) == (0.01, 1e3, 1.0)
+    assert (
+        paper.optimisation.iterations,
+        paper.optimisation.learning_rate,
+        paper.optimisation.final_learning_rate,
+        paper.optimisation.cosine_epochs,
+    ) == (
         20_000,
         1e-3,
         1e-4,
         300,
     )
-    assert (paper.rotation, paper.noise, paper.noise_limit, paper.scaling) == (90.0, 0.01, 0.05, (0.9, 1.1))
-    assert (paper.criterion, paper.mask, paper.inputs, paper.gradient_norm) == ("wormhole", "soft", "xyz", 1.0)
+    assert (
+        paper.augmentation.rotation,
+        paper.augmentation.noise,
+        paper.augmentation.noise_limit,
+        paper.augmentation.scaling,
+    ) == (90.0, 0.01, 0.05, (0.9, 1.1))
+    assert (paper.loss.criterion, paper.loss.mask, paper.network.inputs, paper.optimisation.gradient_norm) == (
+        "wormhole",
+        "soft",
+        "xyz",
+        1.0,
+    )
     assert preset("pfaust-m").distortion_weight == 5e3
     assert preset("shrec16-holes").temperature == 0.07
     assert preset("shrec16-cuts").temperature == 0.01

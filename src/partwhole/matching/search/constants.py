@@ -1,0 +1,38 @@
+"""Constants of the search, all in one place. They were fixed on training pairs; `docs/lab-notebook.md` says how.
+
+Lengths are in √area of the whole. The rule of confidence was fitted with these values: see
+`partwhole.matching.confidence.rule`.
+"""
+
+from __future__ import annotations
+
+# --- how maps are scored
+
+# vertices among which distances are compared: the sum over all pairs is known well enough from some
+SCORED_VERTICES = 700
+
+# --- which candidates are tried
+
+# yaws while the vertical is looked for; all of them once it is found
+FEW_YAWS = 4
+# vertices that show which yaws are worth a closer look, and by how much a score must be worse to be dropped
+SAMPLED_VERTICES, HOPELESS = 700, 1.0
+# this many of the best candidates are aligned
+ALIGNED_CANDIDATES = 2
+# and at least this often: the position of a scan is not known, and a scan that points any way up lies along no axis
+LEAST_ALIGNMENTS, ALIGNMENTS_ANY_WAY_UP = 1, 2
+# two maps that differ by this much on average are different maps
+DIFFERENT_MAPS = 0.15
+
+# --- when something else is tried: another vertical, another scale
+
+# distances that differ by more than pose and noise explain; and by so much that the scale they ask for is tried
+STRETCHED, OTHER_SCALE = 1.25, 1.15
+# another scale, or another vertical than the assumed one, must score better by this much
+BETTER = 0.1
+# the same for a scale that was not suggested by the distances: a part that fits nowhere fits any scale about as badly
+CLEARLY_BETTER = 1.0
+# another vertical is tried below this agreement of curvature, or below this share of the best possible score
+LOW_AGREEMENT, LOW_SCORE_SHARE = 0.7, 0.9
+# a guessed scale is corrected by at most this factor
+LARGEST_CORRECTION = 1.35
