@@ -19,7 +19,7 @@ import torch
 import partwhole as pw
 from partwhole.datasets import GroundTruth, Pair, Pairs, random_cuts
 from partwhole.matching import Matcher, Surface, TrainingConfig, distortion, prepare_pairs, refine
-from partwhole.matching.matcher import new_network
+from partwhole.matching.network.diffusion_net import new_network
 from partwhole.matching.training.losses import loss_of
 from partwhole.matching.training.schedule import pair_number, random_seed
 from partwhole.matching.training.steps import adam, plain_steps, reproducibly
@@ -112,7 +112,7 @@ def iterations(pairs: Pairs, count: int) -> list[list[str]]:
         stock = prepare_pairs(pairs, config, device=DEVICE)
         with reproducibly(config, DEVICE):
             torch.manual_seed(0)
-            network = new_network(config).to(DEVICE).train()
+            network = new_network(config.network).to(DEVICE).train()
             step = steps(network, adam(network, config, DEVICE), loss_of(config), stock, config)
             numbers = iter(range(10**9))
 
@@ -133,7 +133,7 @@ def iterations(pairs: Pairs, count: int) -> list[list[str]]:
 
 def inference(pairs: Pairs) -> list[list[str]]:
     config = TrainingConfig()
-    matcher = Matcher(new_network(config).to(DEVICE), config)
+    matcher = Matcher(new_network(config.network).to(DEVICE), config)
     stock = prepare_pairs(pairs, config, for_loss=False, device=DEVICE)
     part, whole = stock.parts[0], stock.wholes[0]
     rows = []
@@ -148,7 +148,7 @@ def refinement(pairs: Pairs, steps: int) -> list[list[str]]:
     rows = []
     for precision in ("tf32", "float16") if DEVICE == "cuda" else ("float32",):
         config = TrainingConfig(precision=precision)
-        matcher = Matcher(new_network(config).to(DEVICE), config)
+        matcher = Matcher(new_network(config.network).to(DEVICE), config)
         stock = prepare_pairs(pairs[:1], config, device=DEVICE)
         part, whole = stock.surfaces(0, 0)
 

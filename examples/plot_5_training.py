@@ -15,7 +15,8 @@ import matplotlib.pyplot as plt
 
 import partwhole as pw
 from partwhole.matching import Benchmark, preset
-from partwhole.matching.matcher import Matcher, new_network
+from partwhole.matching.matcher import Matcher
+from partwhole.matching.network.diffusion_net import new_network
 from partwhole.viewer.figures.render import render
 
 pairs = pw.datasets.body_pairs(5, 3, plans="hand", n_vertices=500, recipe="pfaust-m", wholes="others", seed=0)
@@ -43,7 +44,7 @@ plt.show()
 # Beside the same network before training:
 
 examination = Benchmark(test_pairs, config)
-for name, matcher in {"untrained": Matcher(new_network(config), config), "trained": run.matcher}.items():
+for name, matcher in {"untrained": Matcher(new_network(config.network), config), "trained": run.matcher}.items():
     print(f"error × 100 on the unseen hand, {name}: {100 * examination.of(matcher).macro:.1f}")
 
 # %%

@@ -144,10 +144,10 @@ BEGIN = """
 """
 WITH_TORCH = """
     from partwhole.matching import Benchmark
-    from partwhole.matching.matcher import new_network
+    from partwhole.matching.network.diffusion_net import new_network
     small = pw.TrainingConfig(iterations=1, width=8, blocks=1, features=8, map_eigenpairs=20, diffusion_eigenpairs=20)
     pairs = [pw.datasets.Pair.of(part, part, pw.datasets.GroundTruth.of_map(np.arange(60)))]
-    matcher = pw.Matcher(new_network(small), small)
+    matcher = pw.Matcher(new_network(small.network), small)
 """
 END = """
     for call in json.load(sys.stdin):

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 from partwhole.datasets import Pair, Pairs, cut_plane, random_cuts, sphere
-from partwhole.matching import TrainingConfig
+from partwhole.matching import MatchOptions, Method, PreparedPairs, SurfacePair, TrainingConfig
+from partwhole.matching.pipeline import found_map, surfaces_of
+from partwhole.matching.scans.prepare import Scans, prepare_scans
 from partwhole.mesh import Mesh
 
 
@@ -44,3 +47,19 @@ def config(**changes: Any) -> TrainingConfig:
         distances="dijkstra",
     )
     return few.with_changes(**changes)
+
+
+def pair_of(part: Mesh, whole: Mesh, method: Method, units: str | float = "same") -> SurfacePair:
+    """Two meshes as `match` prepares them."""
+    return surfaces_of(prepare_scans(Scans(part, whole, (), {}), units=units), method)
+
+
+def prepared_pair(stock: PreparedPairs, number: int = 0) -> SurfacePair:
+    """One of the prepared pairs."""
+    p, w = stock.pairs[number]
+    return SurfacePair(stock.parts[p], stock.wholes[w], (stock.meshes[0][p], stock.meshes[1][w]), "wormhole")
+
+
+def map_of(method: Method, pair: SurfacePair, read_out: Any = "spectral", up: str | None = "y") -> Tensor:
+    """The map that `match` would find."""
+    return found_map(method, pair, MatchOptions(read_out=read_out, up=up)).vertex_map

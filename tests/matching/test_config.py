@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 import json
 import subprocess
 import sys
@@ -7,70 +8,43 @@ from dataclasses import FrozenInstanceError, fields
 
 import pytest
 
-from partwhole.matching import PRESETS, TrainingConfig, preset
-
-# without the checks of annotations, to reach our own
-unchecked = TrainingConfig.__post_init__
+from partwhole.matching import PRESETS, AugmentationConfig, LossConfig, TrainingConfig, preset
+from partwhole.matching.config import GROUPS, Group, group_of
 
 
-def bad(**changes: object) -> TrainingConfig:
-    """A config that was never checked."""
-    made = object.__new__(TrainingConfig)
-    for field in fields(TrainingConfig):
+def unchecked(group: type[Group], **changes: object) -> None:
+    """Reach our own checks, without those of annotations."""
+    made = object.__new__(group)
+    for field in fields(group):
         object.__setattr__(made, field.name, changes.get(field.name, field.default))
-    return made
+    inspect.unwrap(group.__post_init__)(made)
 
 
 def test_the_papers_choices() -> None:
     paper = preset("pfaust-h")
     assert paper == TrainingConfig()
-    assert (
-        paper.network.width,
-        paper.network.blocks,
-        paper.network.features,
-        paper.network.diffusion_eigenpairs,
-        paper.network.dropout,
-    ) == (
-        128,
-        4,
-        256,
-        128,
-        0.5,
-    )
-    assert (paper.loss.temperature, paper.loss.distortion_weight, paper.loss.orthogonality_weight) == (0.01, 1e3, 1.0)
-    assert (
-        paper.optimisation.iterations,
-        paper.optimisation.learning_rate,
-        paper.optimisation.final_learning_rate,
-        paper.optimisation.cosine_epochs,
-    ) == (
-        20_000,
+    network, loss, optimisation, augmentation = paper.network, paper.loss, paper.optimisation, paper.augmentation
+    assert (network.width, network.blocks, network.features, network.diffusion_eigenpairs) == (128, 4, 256, 128)
+    assert (network.inputs, network.dropout) == ("xyz", 0.5)
+    assert (loss.temperature, loss.distortion_weight, loss.orthogonality_weight) == (0.01, 1e3, 1.0)
+    assert (loss.criterion, loss.mask) == ("wormhole", "soft")
+    assert (optimisation.iterations, optimisation.cosine_epochs) == (20_000, 300)
+    assert (optimisation.learning_rate, optimisation.final_learning_rate, optimisation.gradient_norm) == (
         1e-3,
         1e-4,
-        300,
-    )
-    assert (
-        paper.augmentation.rotation,
-        paper.augmentation.noise,
-        paper.augmentation.noise_limit,
-        paper.augmentation.scaling,
-    ) == (90.0, 0.01, 0.05, (0.9, 1.1))
-    assert (paper.loss.criterion, paper.loss.mask, paper.network.inputs, paper.optimisation.gradient_norm) == (
-        "wormhole",
-        "soft",
-        "xyz",
         1.0,
     )
-    assert preset("pfaust-m").distortion_weight == 5e3
-    assert preset("shrec16-holes").temperature == 0.07
-    assert preset("shrec16-cuts").temperature == 0.01
+    assert augmentation == AugmentationConfig(rotation=90.0, noise=0.01, noise_limit=0.05, scaling=(0.9, 1.1))
+    assert preset("pfaust-m").loss.distortion_weight == 5e3
+    assert preset("shrec16-holes").loss.temperature == 0.07
+    assert preset("shrec16-cuts").loss.temperature == 0.01
 
 
 def test_presets_can_not_be_changed() -> None:
     with pytest.raises(TypeError):
         PRESETS["pfaust-h"] = TrainingConfig()  # type: ignore[index]
     with pytest.raises(FrozenInstanceError):
-        PRESETS["pfaust-h"].width = 3  # type: ignore[misc]
+        PRESETS["pfaust-h"].network.width = 3  # type: ignore[misc]
 
 
 def test_unknown_presets() -> None:
@@ -103,7 +77,7 @@ def test_as_many_eigenpairs_as_anything_needs() -> None:
 @pytest.mark.parametrize("name", ["inputs", "criterion", "mask", "vertical", "precision", "distances"])
 def test_unknown_words(name) -> None:
     with pytest.raises(ValueError, match=rf"^{name} must be one of '.*', got 'nonsense'"):
-        unchecked(bad(**{name: "nonsense"}))
+        unchecked(GROUPS[group_of(name)[0]], **{name: "nonsense"})
 
 
 @pytest.mark.parametrize(
@@ -125,7 +99,7 @@ def test_positive_numbers(name, value) -> None:
     "name", ["dropout", "distortion_weight", "orthogonality_weight", "rotation", "noise", "noise_limit"]
 )
 def test_numbers_that_are_not_negative(name) -> None:
-    assert getattr(TrainingConfig(**{name: 0.0}), name) == 0
+    assert TrainingConfig(**{name: 0.0}).choices[name] == 0
     for value in (-0.5, float("nan")):
         with pytest.raises(ValueError, match=f"{name}=.* must not be negative"):
             TrainingConfig(**{name: value})
@@ -143,7 +117,7 @@ def test_other_bad_choices() -> None:
         with pytest.raises(ValueError, match=r"scaling=\(.*\) must be a range of two positive factors"):
             TrainingConfig(scaling=scaling)
     with pytest.raises(ValueError, match="must be a range of two positive factors"):
-        unchecked(bad(scaling=(1.0,)))
+        unchecked(AugmentationConfig, scaling=(1.0,))
     for weights in ((0.0, 0.0, 0.0), (1.0, -1.0, 0.0)):
         with pytest.raises(
             ValueError, match=r"score_weights=\(.*\) must be three weights, none negative and not all 0"
@@ -186,3 +160,36 @@ def test_presets_do_without_torch() -> None:
 def test_numbers_from_a_file_are_of_their_kind_and_not_absurd(name: str, value: object, said: str) -> None:
     with pytest.raises(ValueError, match=f"^{said}"):
         TrainingConfig.from_json({**TrainingConfig().to_json(), name: value})
+    group, _ = group_of(name)
+    nested = TrainingConfig().to_json()
+    nested[group][name] = value
+    with pytest.raises(ValueError, match=f"^{said}"):
+        TrainingConfig.from_json(nested)
+
+
+def test_files_of_earlier_versions_are_read() -> None:
+    """They had one list of choices, and other names for some."""
+    flat = {**TrainingConfig(width=7).choices, "scaling": [0.8, 1.2]}
+    for new, old in {
+        "yaw_steps": "headings",
+        "whole_yaw_steps": "whole_headings",
+        "score_weights": "judged_by",
+    }.items():
+        flat.pop(new)
+        flat[old] = {"headings": 8, "whole_headings": 2, "judged_by": [0.0, 10.0, 30.0]}[old]
+    found = TrainingConfig.from_json(json.loads(json.dumps(flat)))
+    assert found == TrainingConfig(
+        width=7, scaling=(0.8, 1.2), yaw_steps=8, whole_yaw_steps=2, score_weights=(0.0, 10.0, 30.0)
+    )
+
+
+def test_choices_by_group() -> None:
+    config = TrainingConfig().with_changes(**{"loss.temperature": 0.07})
+    assert config.loss == LossConfig(temperature=0.07)
+    assert TrainingConfig(loss=LossConfig(temperature=0.07)) == config
+    assert config.with_changes(loss=LossConfig()) == TrainingConfig()
+    with pytest.raises(ValueError, match=r"no choice 'network.temperature' in a training run; did you mean loss.temp"):
+        TrainingConfig(**{"network.temperature": 1.0})
+    with pytest.raises(ValueError, match="loss must be a LossConfig, got dict"):
+        TrainingConfig(loss={"temperature": 1.0})
+    assert len(config.choices) == sum(len(fields(group)) for group in GROUPS.values())

@@ -9,14 +9,14 @@ import torch
 from partwhole.datasets import GroundTruth, Pair, Pairs
 from partwhole.evaluation import evaluate_map
 from partwhole.geodesics import geodesic_distances
-from partwhole.matching import Benchmark, Matcher, TrainingConfig, evaluate
-from partwhole.matching.matcher import new_network
+from partwhole.matching import Benchmark, Matcher, TrainingConfig, evaluate, match
+from partwhole.matching.network.diffusion_net import new_network
 
 
 @pytest.fixture(scope="module")
 def matcher(config: TrainingConfig) -> Matcher:
     torch.manual_seed(0)
-    return Matcher(new_network(config), config.with_changes(seed=3))
+    return Matcher(new_network(config.network), config.with_changes(seed=3))
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +30,7 @@ def known(pairs: Pairs) -> Pairs:
 def test_errors_are_those_of_each_map_by_itself(matcher, known, cache, read_out, method) -> None:
     found = evaluate(matcher, known, read_out=read_out, method=method, cache=cache)
     for pair, result in zip(known, found.pairs, strict=True):
-        part, whole = (matcher.surface(mesh, cache=cache) for mesh in (pair.part, pair.whole))
-        vertex_map = matcher.vertex_map(part, whole, read_out=read_out).numpy()
+        vertex_map = match(pair.part, pair.whole, model=matcher, read_out=read_out).vertex_map
         expected = evaluate_map(pair, vertex_map, geodesic_distances(pair.whole, method=method))
         assert result.name == pair.name
         np.testing.assert_allclose(result.errors, expected.errors, atol=1e-6)
@@ -40,10 +39,10 @@ def test_errors_are_those_of_each_map_by_itself(matcher, known, cache, read_out,
     assert found.macro > 0
 
 
-def test_in_a_hurry_errors_are_the_same(matcher, known, config, cache) -> None:
-    examination = Benchmark(known, config, name="four", method="dijkstra", cache=cache)
-    assert len(examination) == 4
-    slow, quick = (examination.of(matcher, thorough=thorough) for thorough in (True, False))
+def test_in_a_hurry_errors_are_the_same(matcher, known, cache) -> None:
+    benchmark = Benchmark(known, name="four", method="dijkstra", keep=True, cache=cache)
+    assert len(benchmark) == 4
+    slow, quick = (benchmark.of(matcher, thorough=thorough) for thorough in (True, False))
     for one, two in zip(slow.pairs, quick.pairs, strict=True):
         np.testing.assert_array_equal(one.errors, two.errors)
         assert np.isnan(two.coverage)
@@ -57,7 +56,7 @@ def test_the_protocol_says_how(matcher, known, cache) -> None:
     assert (plain.distances, plain.ground_truth, plain.read_out, plain.weights) == (
         "fast_marching",
         "vertices",
-        "spectral",
+        "lateration",
         "final",
     )
     assert plain.seeds == (3,)
@@ -78,25 +77,37 @@ def test_points_in_triangles(matcher, known, cache) -> None:
     assert (np.abs(found.pairs[0].errors - expected) < 1e-5).mean() > 0.95
 
 
-def test_pairs_without_ground_truth_are_refused(pairs, config) -> None:
+def test_pairs_without_ground_truth_are_refused(pairs) -> None:
     with pytest.raises(
         ValueError, match=r"1 of 5 pairs have no ground truth \(a part that belongs to another whole, for"
     ):
-        Benchmark(pairs, config)
+        Benchmark(pairs)
     empty = Pair(pairs[0].part, pairs[0].whole, GroundTruth.of_map(np.zeros(0, np.int64)), name="nothing known")
     with pytest.raises(
         ValueError, match=r"2 of 2 pairs have no ground truth \(nothing known, for one\), .* pairs\.where"
     ):
-        Benchmark([empty, empty], config)
+        Benchmark([empty, empty])
 
 
-def test_no_pairs(config) -> None:
+def test_no_pairs() -> None:
     with pytest.raises(ValueError, match="there are no pairs"):
-        Benchmark([], config)
+        Benchmark([])
 
 
 def test_progress_is_told(matcher, known, cache) -> None:
     told: list[tuple[str, int, int]] = []
     evaluate(matcher, known, cache=cache, progress=lambda *what: told.append(what))
     assert [done for what, done, total in told if what == "matching" and total == 4] == [0, 1, 2, 3, 4]
-    assert told[0][0] == "reading"
+    assert told[0][0] == "distances"
+
+
+def test_confidence_beside_errors(matcher, known, cache) -> None:
+    # a truth that the maps are not: these parts are matched without any error
+    off = [replace(p, ground_truth=GroundTruth.of_map(np.roll(p.ground_truth.whole_vertices, 3))) for p in known]
+    benchmark = Benchmark(off, cache=cache)
+    steps: list[int] = []
+    found = benchmark.calibration(matcher, most=2, progress=lambda what, done, total: steps.append(done))
+    assert steps == [0, 1, 2]
+    assert 0 <= found.carried <= found.possible <= 1
+    both = [benchmark.of(matcher).pairs[k].errors for k in (0, 3)]
+    assert found.error.mean() == pytest.approx(np.mean(np.concatenate(both)), rel=0.05)

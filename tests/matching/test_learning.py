@@ -7,7 +7,7 @@ import torch
 
 from partwhole.datasets.synthetic.generated import body_pairs
 from partwhole.matching import Benchmark, Matcher, TrainingConfig, prepare_pairs, preset, train
-from partwhole.matching.matcher import new_network
+from partwhole.matching.network.diffusion_net import new_network
 
 # Mean geodesic error × 100 on the hand that is held out, measured with 3 sets of bodies × 4 seeds of training: before
 # training 13.4 to 17.2 (features) and 10.1 to 15.2 (spectral), afterwards 3.3 to 5.4 and 2.1 to 3.8.
@@ -22,8 +22,8 @@ def hands() -> tuple[TrainingConfig, dict[str, Matcher], Benchmark]:
     stock = prepare_pairs(pairs.where(lambda part, whole: part.body < 4), config)
     held_out = pairs.where(lambda part, whole: part.body == 4, name="a hand that was not trained on")
     torch.manual_seed(0)
-    matchers = {"untrained": Matcher(new_network(config), config), "trained": train(stock, config).matcher}
-    return config, matchers, Benchmark(held_out, config, method="dijkstra")
+    matchers = {"untrained": Matcher(new_network(config.network), config), "trained": train(stock, config).matcher}
+    return config, matchers, Benchmark(held_out, method="dijkstra")
 
 
 @pytest.mark.parametrize("read_out", ["features", "spectral"])

@@ -10,18 +10,17 @@ import torch
 from safetensors.torch import save_file
 
 from partwhole.datasets import Pairs, sphere
-from partwhole.matching import Ensemble, Match, Matcher, TrainingConfig, hard_map, spectral_map
+from partwhole.matching import Ensemble, Matcher, MatchResult, TrainingConfig, hard_map, match, spectral_map
 from partwhole.matching.confidence.rule import fitted_rule
-from partwhole.matching.matcher import new_network
+from partwhole.matching.network.diffusion_net import new_network
 from partwhole.matching.network.weights import FORMAT, write_tensors
-from partwhole.matching.search.orientation import rotation_to_vertical
-from partwhole.matching.search.score import turned_by
+from partwhole.matching.search.orientation import rotated, rotation_to_vertical
 from partwhole.mesh import Mesh
 
 
 def matcher_of(config: TrainingConfig, seed: int = 0) -> Matcher:
     torch.manual_seed(seed)
-    return Matcher(new_network(config), config, {"name": "random", "data": {"pairs": 3}})
+    return Matcher(new_network(config.network), config, {"name": "random", "data": {"pairs": 3}})
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +39,7 @@ def card_of(matcher: Matcher, **changes: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("inputs", ["xyz", "signatures", "xyz+signatures"])
-def test_saved_and_loaded_it_is_the_same(config, stock, tmp_path, inputs) -> None:
+def test_saved_and_loaded_it_is_the_same(config, stock, small, tmp_path, inputs) -> None:
     first = matcher_of(config.with_changes(inputs=inputs))
     first.save(tmp_path / "a")
     again = Matcher.load(tmp_path / "a")
@@ -48,9 +47,10 @@ def test_saved_and_loaded_it_is_the_same(config, stock, tmp_path, inputs) -> Non
     assert (again.config, again.card) == (first.config, first.card)
     for name, weight in first.network.state_dict().items():
         assert torch.equal(again.network.state_dict()[name], weight)
-    part, whole = stock.parts[0], stock.wholes[0]
-    assert torch.equal(again.features(part), first.features(part))
-    assert torch.equal(again.vertex_map(part, whole), first.vertex_map(part, whole))
+    part, pair = stock.parts[0], small.prepared_pair(stock)
+    assert torch.equal(again.encode(part), first.encode(part))
+    assert torch.equal(small.map_of(again, pair), small.map_of(first, pair))
+    assert again.fingerprint() == first.fingerprint() != matcher_of(first.config, seed=1).fingerprint()
     assert not again.network.training
     assert not any(weight.requires_grad for weight in again.network.parameters())
     again.save(tmp_path / "b")
@@ -145,80 +145,74 @@ def test_a_card_of_another_version(matcher, tmp_path, changes) -> None:
         Matcher.load(tmp_path / "a")
 
 
-def test_surfaces_prepared_for_other_inputs(config, stock) -> None:
-    """A network for signatures that is shown positions."""
-    wrong = Matcher(new_network(config.with_changes(inputs="signatures")), config)
-    with pytest.raises(ValueError, match="have 6 channels, the network was made for 32; prepare the surfaces"):
-        wrong.vertex_map(stock.parts[0], stock.wholes[0])
-
-
 @pytest.mark.parametrize("inputs", ["xyz", "signatures", "xyz+signatures"])
 @pytest.mark.parametrize("vertical", ["x", "y", "z"])
 def test_a_network_for_shapes_that_stand_otherwise(config, stock, inputs, vertical) -> None:
-    upright = Matcher(new_network(config.with_changes(inputs=inputs)), config.with_changes(inputs=inputs, vertical="y"))
+    upright = Matcher(
+        new_network(config.with_changes(inputs=inputs).network), config.with_changes(inputs=inputs, vertical="y")
+    )
     other = upright.standing(vertical)
     assert other.config.search.vertical == vertical
     assert upright.config.search.vertical == "y"
     surface = stock.parts[0]
     R = torch.tensor(rotation_to_vertical("y", vertical), dtype=torch.float32)
-    torch.testing.assert_close(other.features(turned_by(surface, R)), upright.features(surface))
+    torch.testing.assert_close(other.encode(rotated(surface, R)), upright.encode(surface))
     both = Ensemble([upright, upright]).standing(vertical)
-    torch.testing.assert_close(both.features(turned_by(surface, R))[1], upright.features(surface))
+    torch.testing.assert_close(both.encode(rotated(surface, R))[1], upright.encode(surface))
 
 
 def test_read_outs(matcher, stock) -> None:
     part, whole = stock.parts[0], stock.wholes[0]
-    nearest = hard_map(matcher.features(part), matcher.features(whole))
-    assert torch.equal(matcher.vertex_map(part, whole, read_out="features"), nearest)
-    assert torch.equal(matcher.vertex_map(part, whole), spectral_map(nearest, part, whole, 20))
-    given = torch.randn(len(part), 3), torch.randn(len(whole), 3)
-    found = matcher.vertex_map(part, whole, read_out="features", features=([given[0]], [given[1]]))
-    assert torch.equal(found, hard_map(*given))
-    plain = inspect.unwrap(Matcher.vertex_map)
+    nearest = hard_map(matcher.encode(part), matcher.encode(whole))
+    assert torch.equal(matcher.compare(matcher.encode(part), matcher.encode(whole))[0].nearest(), nearest)
+    assert torch.equal(matcher.read(nearest, part, whole, "features"), nearest)
+    assert torch.equal(matcher.read(nearest, part, whole, "spectral"), spectral_map(nearest, part, whole, 20))
+    plain = inspect.unwrap(Matcher.read)
     with pytest.raises(ValueError, match=r"read_out must be one of 'features', .*'lateration', got 'magic'"):
-        plain(matcher, part, whole, read_out="magic")
+        plain(matcher, nearest, part, whole, "magic")
 
 
 def test_as_many_eigenpairs_as_there_are(config, cache) -> None:
     many = matcher_of(config.with_changes(map_eigenpairs=60, diffusion_eigenpairs=50))
     part, whole = many.surface(sphere(30).scaled(0.2)), many.surface(sphere(70).scaled(0.28))
     assert (part.values.shape, whole.values.shape) == ((30,), (60,))
-    assert many.vertex_map(part, whole).shape == (30,)
+    nearest = hard_map(many.encode(part), many.encode(whole))
+    assert many.read(nearest, part, whole, "spectral").shape == (30,)
 
 
-def test_a_whole_is_matched_to_itself(matcher, pairs: Pairs, cache) -> None:
-    whole = pairs[0].whole
-    for read_out in ("features", "spectral"):
-        match = matcher.match(whole, whole, read_out=read_out, cache=cache)
-        assert isinstance(match, Match)
-        assert match.read_out == read_out
-        assert 0 < match.seconds < 60
-        assert match.vertex_map.dtype == np.int64
-        # untrained features of a few neighbours may be the same
-        assert (match.vertex_map == np.arange(whole.n_vertices)).mean() > 0.9
+def test_it_matches_as_match_does(matcher, pairs: Pairs) -> None:
+    pair = pairs[1]
+    for options in ({}, {"read_out": "spectral", "up": "y"}):
+        found = matcher.match(pair.part, pair.whole, **options)
+        assert isinstance(found, MatchResult)
+        expected = match(pair.part, pair.whole, model=matcher, **options)
+        np.testing.assert_array_equal(found.vertex_map, expected.vertex_map)
+        np.testing.assert_array_equal(found.confidence, expected.confidence)
+        assert 0 < found.seconds["matching"] < 60
 
 
 @pytest.mark.parametrize("factor", [1e-3, 39.37])
-def test_units_and_place_do_not_matter(matcher, small, pairs: Pairs, factor) -> None:
+def test_units_and_place_do_not_matter(matcher, pairs: Pairs, factor) -> None:
     part, whole = pairs[0].part, pairs[0].whole
     other = [Mesh(mesh.vertices * factor + 3 * factor, mesh.faces) for mesh in (part, whole)]
     for read_out in ("features", "spectral"):
-        expected = matcher.match(part, whole, read_out=read_out).vertex_map
-        found = matcher.match(*other, read_out=read_out).vertex_map
+        expected = matcher.match(part, whole, read_out=read_out, up="y").vertex_map
+        found = matcher.match(*other, read_out=read_out, up="y").vertex_map
         # but for rounding
         assert (found == expected).mean() > 0.97
 
 
-def test_units_that_differ(matcher, pairs: Pairs) -> None:
-    pair = pairs[0]
-    with pytest.raises(ValueError, match=r"are they in different units\? mesh\.scaled\(factor\) converts"):
-        matcher.match(pair.part.scaled(100.0), pair.whole)
+def test_the_search_can_be_changed(matcher) -> None:
+    other = matcher.with_choices(yaw_steps=4, alignments=3)
+    assert (other.config.search.yaw_steps, other.config.search.alignments) == (4, 3)
+    assert other.network is matcher.network
+    assert matcher.config.search.yaw_steps == 1
 
 
 def test_a_matcher_does_not_change_the_card_it_was_given(config) -> None:
     card = {"name": "x"}
-    made = Matcher(new_network(config), config, card)
+    made = Matcher(new_network(config.network), config, card)
     made.card["more"] = 1
     assert card == {"name": "x"}
-    assert Matcher(new_network(config), config).card == {}
-    assert repr(Matcher(new_network(config), config)) == "Matcher('network', on cpu)"
+    assert Matcher(new_network(config.network), config).card == {}
+    assert repr(Matcher(new_network(config.network), config)) == "Matcher('network', on cpu)"

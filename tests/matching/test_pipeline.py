@@ -13,7 +13,7 @@ import partwhole as pw
 from partwhole.datasets import Cut, cut_plane, plane, random_cuts, sphere
 from partwhole.matching import Matcher, MatchResult, TrainingConfig, match
 from partwhole.matching.ensemble import Combine, Ensemble
-from partwhole.matching.matcher import new_network
+from partwhole.matching.network.diffusion_net import new_network
 from partwhole.mesh import Mesh, write_mesh
 from partwhole.store.cache import Cache
 
@@ -21,7 +21,7 @@ from partwhole.store.cache import Cache
 @pytest.fixture(scope="module")
 def matcher(config: TrainingConfig) -> Matcher:
     torch.manual_seed(2)
-    return Matcher(new_network(config), config.with_changes(yaw_steps=4), {"name": "small"})
+    return Matcher(new_network(config.network), config.with_changes(yaw_steps=4), {"name": "small"})
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +166,7 @@ def test_several_networks(cut: Cut, matcher: Matcher, config: TrainingConfig, co
     torch.manual_seed(7)
     # the place of a scan is not known, so its part is aligned once
     aligned = matcher.config.with_changes(alignments=1)
-    networks = (matcher.network, new_network(config))
+    networks = (matcher.network, new_network(config.network))
     ensemble = Ensemble([Matcher(network, aligned) for network in networks], combine=combine)
     found = match(cut.part, cut.whole, model=ensemble)
     check(found)
@@ -189,13 +189,13 @@ def test_identical_shapes_and_two_wholes(small: ModuleType, matcher: Matcher) ->
     assert "part and whole are the same surface" in same.notes
     two = match(small.lopsided(250, 1), whole, model=matcher)
     check(two)
-    assert "the part has no border: nothing is missing from it, and two wholes are matched" in two.notes
+    assert "the part has no boundary: nothing is missing from it, and two wholes are matched" in two.notes
 
 
 def test_a_part_and_a_whole_that_are_swapped(cut: Cut, matcher: Matcher) -> None:
     found = match(cut.whole, cut.part, model=matcher)
     check(found)
-    assert "the part has no border and the whole has holes; are they swapped?" in found.warnings
+    assert "the part has no boundary and the whole has holes; are they swapped?" in found.warnings
     assert not any("two wholes are matched" in text for text in found.notes)
 
 

@@ -291,7 +291,8 @@ class TrainingConfig:
         for given in flat:
             _, name = group_of(given)
             _check_type(name, flat[given], choice_types()[name][1])
-        return cls(**flat)
+        # JSON has no tuples
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in flat.items()})
 
 
 def group_of(name: str) -> tuple[str, str]:

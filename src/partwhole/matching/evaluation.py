@@ -70,6 +70,8 @@ class Benchmark:
     ) -> None:
         check_device(device)
         self.pairs: list[Pair] = list(given_pairs(pairs))
+        if not self.pairs:
+            raise ValueError("there are no pairs; a data set yields at least one part and its whole")
         missing = [pair.name for pair in self.pairs if pair.ground_truth is None or len(pair.ground_truth) == 0]
         if missing:
             raise ValueError(

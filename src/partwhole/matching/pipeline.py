@@ -115,6 +115,7 @@ def match(
     check_whole_number("max_vertices", max_vertices)
     if max_vertices < FEW_VERTICES:
         raise ValueError(f"max_vertices={max_vertices} must be at least {FEW_VERTICES}")
+    check_read_out(read_out)
     options = MatchOptions(refine, read_out, up, yaw_steps)
     method = model if isinstance(model, Method) else Matcher.load(model, device=device)
     scans = read_scans(part, whole, repair=repair, progress=progress)

@@ -17,7 +17,7 @@ from partwhole.cli.main import main
 from partwhole.datasets import make_body, random_cuts
 from partwhole.geodesics import geodesic_distances
 from partwhole.matching import Matcher, TrainingConfig
-from partwhole.matching.matcher import new_network
+from partwhole.matching.network.diffusion_net import new_network
 from partwhole.mesh.io import read_mesh
 from partwhole.store.extras import how_to_install
 
@@ -74,7 +74,7 @@ def test_a_file_in_the_way_is_said(tmp_path: Path, capsys: pytest.CaptureFixture
 def weights(tmp_path: Path) -> Path:
     torch.manual_seed(0)
     config = TrainingConfig(width=8, blocks=1, features=8, map_eigenpairs=20, diffusion_eigenpairs=20)
-    Matcher(new_network(config), config, {"name": "random"}).save(tmp_path / "random.safetensors")
+    Matcher(new_network(config.network), config, {"name": "random"}).save(tmp_path / "random.safetensors")
     return tmp_path / "random.safetensors"
 
 

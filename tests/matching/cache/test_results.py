@@ -14,9 +14,8 @@ import torch
 
 from partwhole.datasets import Cut, cut_plane
 from partwhole.matching import Ensemble, Matcher, MatchResult, TrainingConfig, match
-from partwhole.matching.cache.features import weights_of
-from partwhole.matching.cache.results import code_version, content_of, version_of, without_times
-from partwhole.matching.matcher import new_network
+from partwhole.matching.cache.results import code_version, model_key, version_of, without_times
+from partwhole.matching.network.diffusion_net import new_network
 from partwhole.matching.result import CoarseMatch
 from partwhole.mesh import Mesh
 from partwhole.store.cache import Cache
@@ -29,7 +28,7 @@ def cut(small: ModuleType) -> Cut:
 
 def random_matcher(config: TrainingConfig, seed: int) -> Matcher:
     torch.manual_seed(seed)
-    return Matcher(new_network(config), config.with_changes(yaw_steps=4, whole_yaw_steps=2), {"name": "small"})
+    return Matcher(new_network(config.network), config.with_changes(yaw_steps=4, whole_yaw_steps=2), {"name": "small"})
 
 
 @pytest.fixture(scope="module")
@@ -90,13 +89,13 @@ def test_features_of_a_known_whole_are_not_computed_again(
     cache = Cache(tmp_path)
     match(cut.part, cut.whole, model=matcher, cache=cache, up="y")
     seen: list[int] = []
-    features = Matcher.features
-    monkeypatch.setattr(Matcher, "features", lambda self, one: (seen.append(len(one)), features(self, one))[1])
+    features = Matcher.encode
+    monkeypatch.setattr(Matcher, "encode", lambda self, one: (seen.append(len(one)), features(self, one))[1])
     found = match(other, cut.whole, model=matcher, cache=cache, up="y")
     assert set(seen) == {other.n_vertices}
     assert same(without_times(alone), without_times(found))
     # where two wholes fall into one place the later one stays, and neither is taken for the other
-    monkeypatch.setattr("partwhole.matching.cache.features._PLACES", 1)
+    monkeypatch.setattr("partwhole.matching.cache.features._SLOTS", 1)
     another = small.lopsided(500, seed=1)
     for whole, turns in ((cut.whole, 2), (another, 2), (cut.whole, 3)):
         seen.clear()
@@ -107,13 +106,13 @@ def test_features_of_a_known_whole_are_not_computed_again(
 def test_weights_and_code_have_names(matcher: Matcher, tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"1")
     (tmp_path / "b").write_bytes(b"2")
-    assert content_of(tmp_path / "a") != content_of(tmp_path / "b")
+    assert model_key(tmp_path / "a") != model_key(tmp_path / "b")
     with pytest.raises(ValueError, match="there is no file"):
-        content_of(tmp_path / "c")
+        model_key(tmp_path / "c")
     assert code_version("matching") != code_version("mesh") != code_version()
     assert version_of("numpy") == np.__version__
     assert version_of("no such library") == "not installed"
-    assert weights_of(matcher) != weights_of(Ensemble([matcher], combine="choose"))
+    assert matcher.fingerprint() != Ensemble([matcher], combine="choose").fingerprint()
 
 
 def test_answers_do_without_torch() -> None:

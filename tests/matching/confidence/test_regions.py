@@ -50,7 +50,7 @@ def test_what_looks_swapped_is_asked_about() -> None:
     whole = sphere(300)
     part = cut_plane(whole, (0, 0, 0.1), (0, 0, 1)).part
     asked = swapped_question(whole, part)
-    assert asked == "the part has no border and the whole has holes; are they swapped?"
+    assert asked == "the part has no boundary and the whole has holes; are they swapped?"
     for pair in ((part, whole), (whole, whole), (part, part)):
         assert swapped_question(*pair) is None
 

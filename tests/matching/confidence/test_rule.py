@@ -8,27 +8,52 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from partwhole.matching.confidence.constants import RIGHT
 from partwhole.matching.confidence.rule import (
     NAMES,
-    RIGHT,
     Cues,
     Rule,
     confidence_of,
     expected_error,
     fitted_rule,
+    presupposed,
     remark_on,
     rule_for,
     stacked,
 )
 
 
-def random_signs(count: int, seed: int = 0) -> Cues:
+def random_cues(count: int, seed: int = 0) -> Cues:
     rng = np.random.default_rng(seed)
     return Cues(**{name: rng.uniform(0, 0.3, count) for name in NAMES})
 
 
-def test_more_signs_less_confidence() -> None:
-    low = random_signs(200)
+@pytest.mark.parametrize(
+    "place",
+    [
+        "confidence.constants.CLOSE",
+        "confidence.constants.NEAR",
+        "confidence.constants.FAR",
+        "readout.lateration.RADIUS",
+        "network.surface.CURVATURE_TIME",
+        "search.constants.HOPELESS",
+    ],
+)
+def test_a_rule_is_refused_with_constants_it_was_not_fitted_with(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = fitted_rule().to_json()
+    before = presupposed()
+    monkeypatch.setattr(f"partwhole.matching.{place}", 0.3)
+    presupposed.cache_clear()
+    try:
+        assert presupposed() != before
+        with pytest.raises(ValueError, match="was fitted with other constants"):
+            Rule.from_json(told)
+    finally:
+        presupposed.cache_clear()
+
+
+def test_more_cues_less_confidence() -> None:
+    low = random_cues(200)
     assert len(low) == 200
     before = confidence_of(low)
     for name in NAMES:
@@ -39,15 +64,17 @@ def test_more_signs_less_confidence() -> None:
     assert everything[0] < 0.2
 
 
-def test_the_rule_that_was_fitted_counts_every_sign() -> None:
+def test_the_rule_that_was_fitted_counts_every_cue() -> None:
     rule = fitted_rule()
     assert (np.array(rule.inner) >= 0).all()
     assert (np.array(rule.outer) >= 0).all()
     assert (np.array(rule.outer) @ np.array(rule.inner) > 0).all()
     assert 0.5 * RIGHT < rule.even < 4 * RIGHT
     assert Rule.from_json(rule.to_json()) == rule
-    with pytest.raises(ValueError, match="the rule is for other signs than"):
-        Rule.from_json({**rule.to_json(), "signs": ["width"]})
+    with pytest.raises(ValueError, match="the rule is for other cues than"):
+        Rule.from_json({**rule.to_json(), "cues": ["width"]})
+    with pytest.raises(ValueError, match="was fitted with other constants of search and cues; fit it again"):
+        Rule.from_json({**rule.to_json(), "presupposes": "0" * 64})
     strange: list[dict[str, object]] = [
         {"inner": 3.0}, {"outer_": []}, {"even": 0.0}, {"slope": float("nan")}, {"offset": "1"}, {"mean": [0.0]},
         {"deviation": [0.0] * len(NAMES)}, {"outer": [-1.0] * len(rule.outer)}, {"shift": [1e400] * len(rule.shift)},
@@ -70,7 +97,7 @@ def test_a_model_may_have_a_rule_of_its_own() -> None:
 def test_a_rule_by_hand() -> None:
     zero = (0.0,) * len(NAMES)
     rule = Rule(zero, (1.0,) * len(NAMES), (zero,), (0.0,), (1.0,), float(np.log(0.05)), even=0.05, slope=3.0)
-    signs = random_signs(4)
+    signs = random_cues(4)
     assert expected_error(signs, rule) == pytest.approx(0.05)
     assert confidence_of(signs, rule) == pytest.approx(0.5)
     assert stacked(signs).shape == (4, len(NAMES))

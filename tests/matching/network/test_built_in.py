@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from partwhole.matching import Matcher, TrainingConfig
-from partwhole.matching.matcher import new_network
 from partwhole.matching.network import built_in as box
+from partwhole.matching.network.diffusion_net import new_network
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def a_box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: TrainingConfi
     folder = tmp_path / "models"
     folder.mkdir()
     for name in ("zebra", "default", "horse"):
-        Matcher(new_network(config), config, {"name": name}).save(folder / f"{name}.safetensors")
+        Matcher(new_network(config.network), config, {"name": name}).save(folder / f"{name}.safetensors")
     (folder / "horse.md").write_text("# Horse\n\nTrained on horses.\n")
     monkeypatch.setattr(box, "box", lambda: folder)
     return folder

@@ -75,7 +75,7 @@ def test_heat_never_flows_back(mesh) -> None:
     network = random_network()
     network.blocks[1].time.data.copy_(torch.tensor([-3.0, -1e-3, 0.0, 1e-3, 0.1, 3.0]))
     before = network.blocks[0].time.clone()
-    network.keep_times_positive()
+    network.after_step()
     assert torch.equal(network.blocks[0].time, before)
     assert network.blocks[1].time.tolist() == pytest.approx([1e-8, 1e-8, 1e-8, 1e-3, 0.1, 3.0])
     assert all(block.time.min() > 0 for block in DiffusionNet(3, 4, width=5).blocks)

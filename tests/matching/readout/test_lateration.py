@@ -9,7 +9,7 @@ import torch
 
 from partwhole.datasets import cut_plane
 from partwhole.matching import Matcher, Surface, TrainingConfig, pair_weights, surface_of
-from partwhole.matching.matcher import new_network
+from partwhole.matching.network.diffusion_net import new_network
 from partwhole.matching.network.surface import distances_of
 from partwhole.matching.readout.lateration import guaranteed_pairs, laterated
 
@@ -65,7 +65,7 @@ def test_nothing_moves_where_nothing_is_guaranteed(surfaces: tuple[Surface, Surf
 def test_it_is_a_read_out(surfaces: tuple[Surface, Surface, torch.Tensor], config: TrainingConfig) -> None:
     part, whole, truth = surfaces
     torch.manual_seed(0)
-    matcher = Matcher(new_network(config), config)
+    matcher = Matcher(new_network(config.network), config)
     smooth = matcher.read(truth, part, whole, "spectral")
     assert torch.equal(matcher.read(truth, part, whole, "lateration"), laterated(smooth, part, whole))
     with pytest.raises(ValueError, match="distances of part or whole are not known"):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
-
 import numpy as np
 import pytest
 import torch
 
 from partwhole.datasets import Pair, make_body, random_cuts
-from partwhole.matching import Matcher, TrainingConfig, evaluate, prepare_pairs, spectral_map
-from partwhole.matching.matcher import new_network
+from partwhole.matching import Matcher, TrainingConfig, evaluate, hard_map, prepare_pairs, spectral_map
+from partwhole.matching.network.diffusion_net import new_network
 from partwhole.matching.readout.zoomout import less_distorted, zoomed_out
 from partwhole.matching.search.score import distance_distortion
 from partwhole.spectral import Eigenpairs, zoomout
@@ -68,13 +66,14 @@ def test_it_is_taken_where_it_helps_and_left_where_it_does_not(surfaces, noisy, 
 
 def test_as_a_read_out(surfaces, pair) -> None:
     torch.manual_seed(0)
-    matcher = Matcher(new_network(CONFIG), CONFIG)
+    matcher = Matcher(new_network(CONFIG.network), CONFIG)
     part, whole = surfaces
-    smooth = matcher.vertex_map(part, whole)
-    found = matcher.vertex_map(part, whole, read_out="zoomout")
+    nearest = hard_map(matcher.encode(part), matcher.encode(whole))
+    smooth = matcher.read(nearest, part, whole, "spectral")
+    found = matcher.read(nearest, part, whole, "zoomout")
     assert torch.equal(found, less_distorted(smooth, part, whole))
     assert distance_distortion(found, part, whole) <= distance_distortion(smooth, part, whole)
-    assert torch.equal(smooth, spectral_map(matcher.vertex_map(part, whole, read_out="features"), part, whole, 50))
+    assert torch.equal(smooth, spectral_map(nearest, part, whole, 50))
     match = matcher.match(pair.part, pair.whole, read_out="zoomout")
     assert match.read_out == "zoomout"
     errors = evaluate(matcher, [pair], read_out="zoomout", method="dijkstra")
@@ -83,6 +82,6 @@ def test_as_a_read_out(surfaces, pair) -> None:
 
 def test_it_needs_distances(surfaces) -> None:
     part, whole = surfaces
-    matcher = Matcher(new_network(CONFIG), CONFIG)
+    matcher = Matcher(new_network(CONFIG.network), CONFIG)
     with pytest.raises(ValueError, match="with_loss"):
-        inspect.unwrap(Matcher.vertex_map)(matcher, part.with_loss(None), whole, read_out="zoomout")
+        matcher.read(torch.zeros(len(part), dtype=torch.int64), part.with_loss(None), whole, "zoomout")

@@ -7,7 +7,7 @@ from scipy.spatial import cKDTree
 
 from partwhole.datasets import cut_plane, sphere
 from partwhole.matching.scans.lift import Lift
-from partwhole.matching.scans.surfaces import prepare_surface
+from partwhole.matching.scans.prepare import prepare_surface
 from partwhole.mesh import Mesh
 
 

@@ -10,7 +10,7 @@ import torch
 
 from partwhole.datasets import cut_plane, plane, sphere
 from partwhole.matching import Matcher, TrainingConfig, match
-from partwhole.matching.matcher import new_network
+from partwhole.matching.network.diffusion_net import new_network
 from partwhole.matching.scans.point_clouds import read_cloud, surface_of_points
 from partwhole.mesh import write_mesh
 
@@ -82,7 +82,7 @@ def test_files_that_hold_no_cloud(tmp_path: Path) -> None:
 
 def test_a_cloud_is_matched_and_what_is_weaker_is_said(tmp_path: Path, config: TrainingConfig) -> None:
     torch.manual_seed(0)
-    matcher = Matcher(new_network(config), config)
+    matcher = Matcher(new_network(config.network), config)
     whole = sphere(500)
     cut = cut_plane(whole, (0, 0, 0), (0, 0, 1))
     np.savetxt(tmp_path / "scan.xyz", cut.part.vertices)

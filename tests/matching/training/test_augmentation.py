@@ -8,7 +8,7 @@ import torch
 from torch.nn.functional import normalize
 
 from partwhole.matching import Surface, TrainingConfig, augmented
-from partwhole.matching.training.augmentation import turns
+from partwhole.matching.search.orientation import axis_rotations as turns
 
 STILL = {"rotation": 0.0, "noise": 0.0, "scaling": (1.0, 1.0)}
 

@@ -4,7 +4,6 @@ import math
 import os
 import re
 import signal
-import struct
 import subprocess
 import sys
 import time
@@ -14,27 +13,6 @@ import numpy as np
 import pytest
 
 from partwhole.matching.training.logs import RunLog, read_evaluations, read_losses
-
-
-def event_files(folder: Path) -> list[Path]:
-    return sorted((folder / "tensorboard").iterdir())
-
-
-def event_bytes(folder: Path) -> bytes:
-    return b"".join(path.read_bytes() for path in event_files(folder))
-
-
-def steps(folder: Path, tag: str) -> list[int]:
-    """The steps of a tag. The tag's last byte is followed by the number alone, so a whole decoder isn't needed here."""
-    found, data = [], event_bytes(folder)
-    while data:
-        length = int.from_bytes(data[:8], "little")
-        message, data = data[12 : 12 + length], data[16 + length :]
-        if bytes((len(tag),)) + tag.encode() + b"\x15" in message:
-            # behind the kind and 8 bytes of the time, and the kind of the step
-            groups = message[10 : 10 + next(n for n, byte in enumerate(message[10:], 1) if byte < 128)]
-            found.append(sum((byte & 127) << 7 * n for n, byte in enumerate(groups)))
-    return found
 
 
 def tables(folder: Path) -> dict[str, bytes]:
@@ -72,27 +50,8 @@ def test_rows_are_in_the_files_at_once(tmp_path):
     log.losses(1, {"loss": 0.5})
     log.evaluation(1, "a", {"macro": 2.0})
     assert len(read_losses(tmp_path)) == len(read_evaluations(tmp_path)) == 1
-    assert steps(tmp_path, "losses/loss") == steps(tmp_path, "evaluations/a/macro") == [1]
     log.close()
     log.close()
-
-
-def test_the_time_given_is_the_wall_time_of_the_event(tmp_path):
-    with RunLog(tmp_path) as log:
-        log.losses(7, {"loss": 0.5, "elapsed": 2.25})
-    [path] = event_files(tmp_path)
-    began = int(path.name.split(".")[3])
-    assert abs(began - time.time()) < 100
-    assert struct.pack("<d", began + 2.25) in path.read_bytes()
-
-
-def test_a_loss_that_is_nan_is_shown_and_a_measure_not_taken_is_not(tmp_path):
-    with RunLog(tmp_path) as log:
-        log.losses(1, {"loss": math.nan})
-        log.evaluation(1, "a", {"macro": 2.0, "% flipped": math.nan})
-    assert steps(tmp_path, "losses/loss") == steps(tmp_path, "evaluations/a/macro") == [1]
-    assert steps(tmp_path, "evaluations/a/% flipped") == []
-    assert math.isnan(read_evaluations(tmp_path)[0]["% flipped"])
 
 
 def test_arrays_and_their_scalars(tmp_path):
@@ -132,8 +91,6 @@ def test_rows_up_to_the_checkpoint_are_kept(tmp_path, at):
     assert [row["iteration"] for row in read_evaluations(tmp_path)] == [i for i in evaluated for _ in range(2)]
     for name, table in tables(tmp_path).items():
         assert before[name][: len(table.splitlines())] == table.splitlines()
-    assert steps(tmp_path, "losses/loss") == list(range(1, min(at, 90) + 1))
-    assert steps(tmp_path, "evaluations/PFAUST-H/macro") == evaluated
 
 
 @pytest.mark.parametrize("at", [-1, 0, 10, 30, 60, 80, 90])
@@ -141,25 +98,9 @@ def test_resumed_run_ends_with_the_files_of_one_that_never_stopped(tmp_path, at)
     for name in ("whole", "killed"):
         with RunLog(tmp_path / name) as log:
             train(log, 1, 90)
-    began = event_files(tmp_path / "killed")[0].name.split(".")[3]
     with RunLog(tmp_path / "killed", resume_at=at) as log:
         train(log, max(at, 0) + 1, 90)
     assert tables(tmp_path / "killed") == tables(tmp_path / "whole")
-    assert steps(tmp_path / "killed", "losses/loss") == list(range(1, 91))
-    assert steps(tmp_path / "killed", "evaluations/PFAUST-H/macro") == [30, 60, 90]
-    if at > 0:
-        assert event_files(tmp_path / "killed")[-1].name.split(".")[3] == began
-
-
-def test_events_are_made_again_as_they_were(tmp_path):
-    with RunLog(tmp_path) as log:
-        train(log, 1, 60)
-    before = event_bytes(tmp_path)
-    for _ in range(3):
-        RunLog(tmp_path, resume_at=60).close()
-        assert event_bytes(tmp_path) == before
-    # the new file, and the emptied one that a running TensorBoard may still have open
-    assert [path.stat().st_size for path in event_files(tmp_path)] == [0, len(before)]
 
 
 def test_torn_files_are_mended(tmp_path):
@@ -167,14 +108,13 @@ def test_torn_files_are_mended(tmp_path):
         with RunLog(tmp_path / name) as log:
             train(log, 1, 60)
     torn = tmp_path / "torn"
-    for path in (torn / "losses.csv", torn / "evaluations.csv", event_files(torn)[0]):
+    for path in (torn / "losses.csv", torn / "evaluations.csv"):
         path.write_bytes(path.read_bytes()[:-3])
     # what a reader sees before the run goes on
     assert [row["iteration"] for row in read_losses(torn)] == list(range(1, 60))
     with RunLog(torn, resume_at=50) as log:
         train(log, 51, 60)
     assert tables(torn) == tables(tmp_path / "whole")
-    assert steps(torn, "losses/loss") == list(range(1, 61))
 
 
 def test_a_torn_heading_is_no_table(tmp_path):
@@ -190,16 +130,6 @@ def test_the_clock_goes_on_where_the_kept_rows_end(tmp_path):
     with RunLog(tmp_path, resume_at=1) as log:
         log.losses(2, {"loss": 0.5})
     assert 1000 <= read_losses(tmp_path)[-1]["elapsed"] < 2000
-
-
-def test_event_files_taken_away_come_back(tmp_path):
-    with RunLog(tmp_path) as log:
-        log.losses(1, {"loss": 0.5, "elapsed": 1000.0})
-    [path] = event_files(tmp_path)
-    path.unlink()
-    RunLog(tmp_path, resume_at=1).close()
-    assert steps(tmp_path, "losses/loss") == [1]
-    assert abs(int(event_files(tmp_path)[0].name.split(".")[3]) + 1000 - time.time()) < 100
 
 
 def test_notes_stay(tmp_path):
@@ -247,33 +177,6 @@ for start in itertools.count(at + 1, 50):
         log.losses(at + 1, {"loss": 0.0})
     assert [row["iteration"] for row in read_losses(tmp_path)] == list(range(1, at + 2))
     assert [row["iteration"] for row in read_evaluations(tmp_path)] == list(range(50, at + 1, 50))
-    assert steps(tmp_path, "losses/loss") == list(range(1, at + 2))
-    assert steps(tmp_path, "evaluations/a/macro") == list(range(50, at + 1, 50))
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of TensorBoard's own making
-def test_tensorboard_reads_what_was_written(tmp_path):
-    accumulators = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    log = RunLog(tmp_path)
-    train(log, 1, 60)
-    watching = accumulators.EventAccumulator(str(tmp_path / "tensorboard"), {"scalars": 0}).Reload()
-    log.close()
-    with RunLog(tmp_path, resume_at=30) as log:
-        train(log, 31, 90)
-    fresh = accumulators.EventAccumulator(str(tmp_path / "tensorboard"), {"scalars": 0})
-    # one that was watching when the run was resumed sees the same as one that comes later
-    for accumulator in (fresh.Reload(), watching.Reload()):
-        assert accumulator.Tags()["scalars"] == [
-            "losses/loss",
-            "losses/learning_rate",
-            "evaluations/PFAUST-H/macro",
-            'evaluations/mine, "new"/macro',
-        ]
-        losses = accumulator.Scalars("losses/loss")
-        assert [event.step for event in losses] == list(range(1, 91))
-        assert [event.value for event in losses] == [np.float32(1 / i) for i in range(1, 91)]
-        assert losses[80].wall_time - losses[0].wall_time == 10.0
-        assert [event.step for event in accumulator.Scalars('evaluations/mine, "new"/macro')] == [30, 60, 90]
 
 
 def test_a_folder_that_holds_a_run_is_not_begun_again(tmp_path):

@@ -18,14 +18,16 @@ from partwhole.matching import (
     Benchmark,
     Matcher,
     PreparedPairs,
+    Surface,
     TrainingConfig,
     WormholeLoss,
     evaluate,
+    hard_map,
     prepare_pairs,
     train,
 )
-from partwhole.matching.matcher import new_network
-from partwhole.matching.search.score import best_heading, turned
+from partwhole.matching.network.diffusion_net import new_network
+from partwhole.matching.search.score import score
 from partwhole.matching.training import refine as refinement
 from partwhole.matching.training.losses import loss_of
 from partwhole.matching.training.refine import Refined, refine
@@ -42,6 +44,11 @@ CONFIG = TrainingConfig(
     iterations=30,
     distances="dijkstra",
 )
+
+
+def spectral(matcher: Matcher, part: Surface, whole: Surface) -> torch.Tensor:
+    """The map of these surfaces as they stand."""
+    return matcher.read(hard_map(matcher.encode(part), matcher.encode(whole)), part, whole, "spectral")
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +106,7 @@ def test_the_loss_falls_and_the_matcher_stays_as_it_was(trained, hand_stock, sur
     assert found.matcher.card["refined"] == found.kept_step
     assert not found.matcher.network.training
     assert not any(weight.requires_grad for weight in found.matcher.network.parameters())
-    assert torch.equal(found.vertex_map, found.matcher.vertex_map(*surfaces))
+    assert torch.equal(found.vertex_map, spectral(found.matcher, *surfaces))
     assert repr(found).startswith(f"Refined(loss {found.loss_before:.4g} → ")
 
 
@@ -109,7 +116,7 @@ def test_the_first_step_is_one_of_adam(trained, surfaces, hand_stock) -> None:
     found = refine(trained, *surfaces, steps=1, learning_rate=rate)
     assert found.kept_step == 1
     before, after = weights_of(trained), weights_of(found.matcher)
-    network = new_network(CONFIG)
+    network = new_network(CONFIG.network)
     network.load_state_dict(before)
     part, whole = surfaces
     features = [network.eval()(s.inputs("xyz"), s.operators) for s in surfaces]
@@ -132,7 +139,7 @@ def test_without_a_lower_loss_the_start_is_returned(trained, surfaces) -> None:
     assert (found.kept_step, found.loss_after) == (0, found.loss_before)
     assert found.steps_taken == 4
     assert same(weights_of(trained), weights_of(found.matcher))
-    assert torch.equal(found.vertex_map, trained.vertex_map(*surfaces))
+    assert torch.equal(found.vertex_map, spectral(trained, *surfaces))
     assert repr(found) == "Refined(no lower loss was found, 4 steps)"
 
 
@@ -213,52 +220,17 @@ def test_another_loss(trained, surfaces) -> None:
 def test_read_outs(trained, surfaces) -> None:
     for read_out in ("features", "spectral", "zoomout"):
         found = refine(trained, *surfaces, steps=2, read_out=read_out)
-        assert torch.equal(found.vertex_map, found.matcher.vertex_map(*surfaces, read_out=read_out))
-
-
-def test_the_chosen_heading_is_refined(trained, surfaces) -> None:
-    part, whole = surfaces
-    trying = Matcher(trained.network, trained.config.with_changes(yaw_steps=4), trained.card)
-    view = trying.best_view(part, whole)
-    assert view.whole_heading == 0
-    found = refine(trying, part, whole, steps=3)
-    assert found.view.heading == view.heading
-    assert torch.equal(
-        refine(trying, part, whole, steps=1, learning_rate=10.0).vertex_map, trying.vertex_map(part, whole)
-    )
-    # shown as it stands when its heading is chosen, the part is refined in the same way by a matcher that tries none
-    seen = turned(part, view.heading * math.pi / 2, "y") if view.heading else part
-    assert refine(trained, seen, whole, steps=3).losses == found.losses
-    # a quarter turn is one of the yaw_steps
-    back = trying.best_view(turned(part, -math.pi / 2, "y"), whole)
-    assert (back.heading - view.heading) % 4 == 1
-
-
-def test_the_whole_is_refined_as_it_was_turned(trained, surfaces) -> None:
-    part, whole = surfaces
-    away = turned(whole, math.pi / 2, "y")
-    config = trained.config.with_changes(whole_yaw_steps=4)
-    trying = Matcher(trained.network, config)
-    found = refine(trying, part, away, steps=2)
-    view = trying.best_view(part, away)
-    assert (found.view.heading, found.view.whole_heading) == (view.heading, view.whole_heading)
-    seen = turned(away, view.whole_heading * math.pi / 2, "y")
-    assert refine(trained, part, seen, steps=2).losses == pytest.approx(found.losses, rel=1e-5)
-
-
-def test_the_aligned_part_is_refined(trained, surfaces) -> None:
-    part, whole = surfaces
-    trying = Matcher(trained.network, trained.config.with_changes(alignments=2))
-    view = trying.best_view(part, whole)
-    found = refine(trying, part, whole, steps=2)
-    assert refine(trained, view.part, view.whole, steps=2).losses == pytest.approx(found.losses, rel=1e-5)
+        part, whole = surfaces
+        compared = found.matcher.compare(found.matcher.encode(part), found.matcher.encode(whole))[0]
+        assert torch.equal(found.vertex_map, found.matcher.read(compared.nearest(), part, whole, read_out))
 
 
 def test_of_several_the_map_is_taken_that_distorts_and_bends_least(trained, surfaces) -> None:
     torch.manual_seed(1)
-    untrained = Matcher(new_network(CONFIG), CONFIG)
+    untrained = Matcher(new_network(CONFIG.network), CONFIG)
     each = [refine(one, *surfaces, steps=2) for one in (untrained, trained)]
-    best = best_heading([one.vertex_map for one in each], *surfaces)
+    scores = [score(one.vertex_map, *surfaces) for one in each]
+    best = scores.index(min(scores))
     found = refine([untrained, trained], *surfaces, steps=2)
     assert found.model == best == 1
     assert found.losses == each[best].losses
@@ -277,26 +249,20 @@ def test_match_and_evaluate(trained, hands, cache) -> None:
     assert refined.vertex_map.shape == plain.vertex_map.shape
     errors = evaluate(trained, hands, refine=3, method="dijkstra", cache=cache)
     assert errors.protocol.refined == 3
-    assert "spectral read-out, refined by 3 steps" in errors.protocol.statement
-    examination = Benchmark(hands, CONFIG, method="dijkstra", for_loss=True, cache=cache)
-    again = examination.of(trained, refine=3)
+    assert "lateration read-out, refined by 3 steps" in errors.protocol.statement
+    benchmark = Benchmark(hands, method="dijkstra", cache=cache)
+    again = benchmark.of(trained, refine=3)
     for one, two in zip(errors.pairs, again.pairs, strict=True):
         np.testing.assert_array_equal(one.errors, two.errors)
     assert errors.pairs[0].seconds > 0
-    assert examination.of(trained).protocol.refined == 0
+    assert benchmark.of(trained).protocol.refined == 0
     assert same(before, weights_of(trained))
-
-
-def test_examinations_that_can_be_shared() -> None:
-    other = CONFIG.with_changes(criterion="boundary")
-    assert Benchmark.needs(CONFIG) == Benchmark.needs(other)
-    assert Benchmark.needs(CONFIG, for_loss=True) != Benchmark.needs(other, for_loss=True)
 
 
 @pytest.mark.parametrize(
     ("knobs", "said"),
     [
-        ({"steps": 0}, r"steps=0 must be at least 1; Matcher\.vertex_map matches without refinement"),
+        ({"steps": 0}, r"steps=0 must be at least 1; match without refinement with refine=0"),
         ({"steps": -1}, "steps=-1 must be at least 1"),
         ({"learning_rate": 0.0}, r"learning_rate=0\.0 must be positive, such as 1e-4"),
         ({"learning_rate": math.nan}, "learning_rate=nan must be positive"),
@@ -319,13 +285,9 @@ def test_what_is_missing_is_said(trained, hands, surfaces, cache) -> None:
     ):
         with pytest.raises(ValueError, match=remedy):
             refine(trained, *given)
-    examination = Benchmark(hands, CONFIG, method="dijkstra", cache=cache)
-    for asked in ({"refine": 2}, {"read_out": "lateration"}):
-        with pytest.raises(ValueError, match=r"make the examination with for_loss=True"):
-            examination.of(trained, **asked)
     with pytest.raises(ValueError, match="there is no matcher to refine"):
         refine([], part, whole)
-    with pytest.raises(ValueError, match="steps=-3 must be at least 1"):
+    with pytest.raises(ValueError, match="refine=-3 must be at least 0"):
         trained.match(hands[0].part, hands[0].whole, refine=-3, cache=cache)
 
 

@@ -21,10 +21,10 @@ import partwhole.matching.training.train as training
 from partwhole.datasets import Pairs
 from partwhole.evaluation import Evaluation, PairResult, Protocol
 from partwhole.matching import Benchmark, Matcher, OrthogonalityLoss, PreparedPairs, TrainingConfig, TrainingRun, train
-from partwhole.matching.matcher import new_network
+from partwhole.matching.network.diffusion_net import new_network
 from partwhole.matching.network.weights import read_tensors, write_tensors
 from partwhole.matching.training.logs import read_evaluations, read_losses
-from partwhole.matching.training.run_folder import Progress
+from partwhole.matching.training.run_folder import RunState
 from partwhole.store.cache import Cache
 
 OFTEN, NEVER = -1.0, 1e9
@@ -42,7 +42,7 @@ def rough(config: TrainingConfig) -> TrainingConfig:
 
 @pytest.fixture(scope="module")
 def examination(pairs: Pairs, config: TrainingConfig, cache: Cache) -> Benchmark:
-    return Benchmark(pairs[:2], config, cache=cache)
+    return Benchmark(pairs[:2], keep=True, cache=cache)
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +101,6 @@ def test_what_a_folder_holds(uninterrupted, rough, stock) -> None:
         "run.json",
         "losses.csv",
         "evaluations.csv",
-        "tensorboard",
     }
     assert not list(folder.rglob("*.p*kl*"))
     rows = read_losses(folder)
@@ -130,7 +129,7 @@ def test_a_run_that_was_stopped_goes_on(
     """Losses are fetched seldom here, so that there are some that are not yet fetched when the state is saved."""
     options = {"validation": stock, "watch": {"balls": examination}, "folder": tmp_path / "run"}
     with monkeypatch.context() as patch:
-        patch.setattr(training, "_SAVE_SECONDS", save_seconds)
+        patch.setattr(run_folder, "_SAVE_SECONDS", save_seconds)
         patch.setattr(training, "pair_number", stopping_at(stop))
         with pytest.raises(Stopped):
             train(stock, rough, **options)
@@ -145,7 +144,7 @@ def test_a_run_that_was_stopped_goes_on(
 
 def test_stopped_again_and_again(stock, rough, examination, uninterrupted, tmp_path, monkeypatch) -> None:
     """By what looks at its progress, after every iteration."""
-    monkeypatch.setattr(training, "_SAVE_SECONDS", OFTEN)
+    monkeypatch.setattr(run_folder, "_SAVE_SECONDS", OFTEN)
     options = {"validation": stock, "watch": {"balls": examination}, "folder": tmp_path / "run"}
     for last in range(2, 15):
 
@@ -161,10 +160,10 @@ def test_stopped_again_and_again(stock, rough, examination, uninterrupted, tmp_p
 
 
 def test_what_a_heartbeat_stops_is_saved_first(stock, rough, examination, uninterrupted, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(training, "_FLUSH_ITERATIONS", 1)
+    monkeypatch.setattr(run_folder, "_FLUSH_ITERATIONS", 1)
     options = {"validation": stock, "watch": {"balls": examination}, "folder": tmp_path / "run"}
 
-    def heartbeat(state: Progress) -> None:
+    def heartbeat(state: RunState) -> None:
         if state.iteration in (3, 8):
             raise KeyboardInterrupt
 
@@ -213,6 +212,7 @@ def test_a_finished_run_stays_as_it_is(stock, rough, examination, uninterrupted,
 KILLED = """
     import sys, time
     import torch
+    import partwhole.matching.training.run_folder as run_folder
     import partwhole.matching.training.train as training
     from partwhole.store.cache import Cache
 
@@ -226,7 +226,7 @@ KILLED = """
             time.sleep(60)  # whoever is to kill this process is late
 
     torch.set_num_threads(1)
-    training._SAVE_SECONDS = -1.0
+    run_folder._SAVE_SECONDS = -1.0
     options = {"cache": Cache(cache), "resume": resume == "yes", "workers": 1}
     training.train(small.pairs(), small.config(iterations=50), folder=folder, progress=tell, **options)
 """
@@ -285,7 +285,9 @@ def test_other_choices_are_refused(begun, stock, config, pairs, cache) -> None:
         train(stock, config.with_changes(temperature=0.2), folder=begun, resume=True)
     with pytest.raises(ValueError, match="run had iterations=12, now it is 13"):
         train(stock, config.with_changes(iterations=13), folder=begun, resume=True)
-    with pytest.raises(ValueError, match=r"run had the loss WormholeLoss.*, now it is OrthogonalityLoss\(weight=1\.0"):
+    with pytest.raises(
+        ValueError, match=r"run had distortion_weight=1000\.0, now it is 0\.0; go on with the same choices"
+    ):
         train(stock, config, loss=OrthogonalityLoss(), folder=begun, resume=True)
     for other in (pairs[:4], pairs[::-1]):
         with pytest.raises(ValueError, match="run was made with other pairs; give it the same data to go on"):
@@ -326,7 +328,7 @@ def test_to_resume_what_never_began_is_to_begin(stock, config, tmp_path) -> None
 
 
 def test_losses_that_are_no_numbers_are_named() -> None:
-    state = Progress(iteration=10)
+    state = RunState(iteration=10)
     with pytest.raises(ValueError, match="not a finite number in iteration 12; lower learning_rate"):
         state.add_losses(np.array([[1.0, 2.0], [3.0, np.nan], [np.inf, 1.0]]))
     assert (state.iteration, state.losses) == (10, [])
@@ -335,7 +337,7 @@ def test_losses_that_are_no_numbers_are_named() -> None:
 
 
 def test_the_lowest_loss_is_kept(config) -> None:
-    state, network = Progress(), new_network(config)
+    state, network = RunState(), new_network(config.network)
     kept = []
     for iteration, loss in enumerate((3.0, 2.0, 2.0, math.nan, 5.0)):
         state.iteration = iteration
@@ -347,7 +349,7 @@ def test_the_lowest_loss_is_kept(config) -> None:
 
 
 def test_evaluations_hold_what_tables_show() -> None:
-    state = Progress(iteration=5)
+    state = RunState(iteration=5)
     found = Evaluation([PairResult("a", np.array([0.1, 0.3]))], Protocol(data="x"))
     state.add_evaluation("mine", found)
     [row] = state.evaluations

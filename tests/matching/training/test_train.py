@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import partwhole.matching.training.prepared_pairs as preparation
+import partwhole.matching.training.run_folder as run_folder
 import partwhole.matching.training.steps as steps
 import partwhole.matching.training.train as training
 from partwhole.datasets import Pair, Pairs, cut_plane
@@ -25,7 +26,7 @@ from partwhole.matching import (
     soft_map,
     train,
 )
-from partwhole.matching.matcher import new_network
+from partwhole.matching.network.diffusion_net import new_network
 from partwhole.matching.training.losses import Loss, loss_of
 from partwhole.matching.training.schedule import learning_rate
 from partwhole.matching.training.steps import adam, losses_of_pair, plain_steps, set_rate
@@ -77,9 +78,9 @@ def test_pairs_are_as_good_as_their_stock(pairs: Pairs, stock, config, cache) ->
 
 def test_how_often_one_looks_changes_nothing(stock, config, pairs, cache, monkeypatch) -> None:
     plain = train(stock, config)
-    monkeypatch.setattr(training, "_FLUSH_ITERATIONS", 1)
+    monkeypatch.setattr(run_folder, "_FLUSH_ITERATIONS", 1)
     told: list[int] = []
-    watch = {"balls": Benchmark(pairs[:2], config, cache=cache)}
+    watch = {"balls": Benchmark(pairs[:2], keep=True, cache=cache)}
     looked = train(
         stock,
         config,
@@ -124,7 +125,7 @@ def test_the_loss_falls(stock, config) -> None:
 
 def test_losses_of_a_pair_are_the_loss_of_its_soft_map(stock, config) -> None:
     torch.manual_seed(0)
-    network = new_network(config).eval()
+    network = new_network(config.network).eval()
     part, whole = stock.parts[2], stock.wholes[1]
     features = [network(surface.inputs("xyz"), surface.operators) for surface in (part, whole)]
     P = soft_map(*features, config.loss.temperature)
@@ -137,10 +138,10 @@ def test_losses_of_a_pair_are_the_loss_of_its_soft_map(stock, config) -> None:
 def test_a_step_is_a_step_of_adam_along_the_clipped_gradient(stock, config) -> None:
     quiet = config.with_changes(gradient_norm=1e-3, **STILL)
     torch.manual_seed(0)
-    network = new_network(quiet)
+    network = new_network(quiet.network)
     torch.manual_seed(0)
-    twin = new_network(quiet)
-    loss, rate = loss_of(quiet), quiet.learning_rate
+    twin = new_network(quiet.network)
+    loss, rate = loss_of(quiet), quiet.optimisation.learning_rate
     step = plain_steps(network, adam(network, quiet, "cpu"), loss, stock, quiet)
     reference = torch.optim.Adam(twin.parameters(), lr=rate)
     for part, whole in stock.pairs:
@@ -153,7 +154,7 @@ def test_a_step_is_a_step_of_adam_along_the_clipped_gradient(stock, config) -> N
         for weight in twin.parameters():
             weight.grad *= 1e-3 / norm
         reference.step()
-        twin.keep_times_positive()
+        twin.after_step()
         torch.testing.assert_close(found, terms.detach(), rtol=1e-4, atol=1e-4)
         assert not found.requires_grad
     for one, two in zip(network.parameters(), twin.parameters(), strict=True):
@@ -208,7 +209,7 @@ def test_weights_are_validated_on_pairs_that_are_not_trained_on(stock, pairs, co
 
 def test_the_mean_loss_is_that_of_each_pair(stock, config) -> None:
     torch.manual_seed(0)
-    network, loss = new_network(config).eval(), loss_of(config)
+    network, loss = new_network(config.network).eval(), loss_of(config)
     each = [
         losses_of_pair(network, loss, stock.parts[p], stock.wholes[w], config, augment=False).sum().item()
         for p, w in stock.pairs
@@ -217,12 +218,12 @@ def test_the_mean_loss_is_that_of_each_pair(stock, config) -> None:
 
 
 def test_watched_pairs_are_examined(stock, pairs, config, cache) -> None:
-    examination = Benchmark(pairs[:4], config, cache=cache)
-    run = train(stock, config, watch={"mine": pairs[:4], "prepare_pairs": examination}, cache=cache)
+    examination = Benchmark(pairs[:4], cache=cache)
+    run = train(stock, config, watch={"mine": pairs[:4], "prepared": examination}, cache=cache)
     assert [(row["iteration"], row["data"]) for row in run.evaluations] == [
-        (i, name) for i in (5, 10, 12) for name in ("mine", "prepare_pairs")
+        (i, name) for i in (5, 10, 12) for name in ("mine", "prepared")
     ]
-    last = examination.of(run.matcher).measures()
+    last = examination.of(run.matcher, read_out="spectral").measures()
     for row in run.evaluations[-2:]:
         assert row["macro"] == pytest.approx(last["macro"])
         assert row["% above 0.15"] == pytest.approx(last["% above 0.15"])
@@ -237,7 +238,7 @@ def test_watched_pairs_need_ground_truth(stock, pairs, config) -> None:
 @pytest.mark.parametrize("value", [math.inf, math.nan])
 @pytest.mark.parametrize("every", [1, 250])
 def test_a_loss_that_is_no_number(stock, config, monkeypatch, value, every) -> None:
-    monkeypatch.setattr(training, "_FLUSH_ITERATIONS", every)
+    monkeypatch.setattr(run_folder, "_FLUSH_ITERATIONS", every)
     with pytest.raises(
         ValueError, match="the loss is not a finite number in iteration 4; lower learning_rate, or look for"
     ):
@@ -290,7 +291,7 @@ def test_ground_truth_is_learned_from_where_it_is_asked_for(pairs, config, cache
 def test_every_choice_trains(pairs, config, cache, changes) -> None:
     run = train(pairs[:2], config.with_changes(iterations=3, **changes), cache=cache)
     assert np.isfinite(run.losses).all()
-    assert run.matcher.vertex_map(*(run.matcher.surface(m) for m in (pairs[0].part, pairs[0].whole))).max() < 110
+    assert run.matcher.match(pairs[0].part, pairs[0].whole, up="y").vertex_map.max() < 110
 
 
 def test_a_stock_without_distances(pairs, config, cache) -> None:

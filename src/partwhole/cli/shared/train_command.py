@@ -17,7 +17,7 @@ FILE = "command.json"
 WRITES = (
     FILE,
     *("model.safetensors", "validated.safetensors", "state.safetensors", "run.json"),
-    *("losses.csv", "evaluations.csv", "notes.txt", "tensorboard/*"),
+    *("losses.csv", "evaluations.csv", "notes.txt"),
 )
 
 

@@ -61,7 +61,7 @@ def doubtful_regions(
 
 
 def swapped_question(part: Mesh, whole: Mesh) -> str | None:
-    """What to ask where the part has no border and the whole has one, as if they were swapped; None where they are not.
+    """What to ask where the part has no boundary and the whole has one, as if they were swapped; None where they are not.
 
     Examples
     --------
@@ -69,12 +69,12 @@ def swapped_question(part: Mesh, whole: Mesh) -> str | None:
     >>> ball = sphere(200)
     >>> half = cut_plane(ball, (0, 0, 0), (0, 0, 1)).part
     >>> swapped_question(ball, half)
-    'the part has no border and the whole has holes; are they swapped?'
+    'the part has no boundary and the whole has holes; are they swapped?'
     >>> swapped_question(half, ball) is None
     True
     """
     if part.is_closed and not whole.is_closed:
-        return "the part has no border and the whole has holes; are they swapped?"
+        return "the part has no boundary and the whole has holes; are they swapped?"
     return None
 
 

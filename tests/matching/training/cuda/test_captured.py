@@ -9,8 +9,17 @@ import pytest
 import torch
 
 from partwhole.datasets import Pair, cut_plane, random_cuts
-from partwhole.matching import Benchmark, Matcher, PreparedPairs, TrainingConfig, distortion, prepare_pairs, train
-from partwhole.matching.matcher import new_network
+from partwhole.matching import (
+    Benchmark,
+    Matcher,
+    PreparedPairs,
+    TrainingConfig,
+    distortion,
+    hard_map,
+    prepare_pairs,
+    train,
+)
+from partwhole.matching.network.diffusion_net import new_network
 from partwhole.matching.training.cuda.captured import Buffers, captured_steps, rounded_up
 from partwhole.matching.training.losses import loss_of
 from partwhole.matching.training.steps import adam, losses_of_pair, plain_steps, reproducibly
@@ -60,7 +69,7 @@ def test_what_fills_up_a_buffer_does_not_matter(pairs, still, cache, criterion) 
     """Losses and gradients of pairs that were copied one after the other into the same larger memory."""
     stock = prepare_pairs(pairs, still.with_changes(criterion=criterion), cache=cache)
     torch.manual_seed(0)
-    network, loss = new_network(still), loss_of(still)
+    network, loss = new_network(still.network), loss_of(still)
     for sizes in ((128, 128), (112, 192), (160, 128)):
         buffers = Buffers.of_size(*sizes, stock.parts[0], torch.float32)
         for p, w in (*stock.pairs, *reversed(stock.pairs)):
@@ -79,7 +88,7 @@ def test_the_truth_goes_into_the_buffers_too(pairs, still, cache) -> None:
     chosen = still.with_changes(correspondence_weight=3.0)
     stock = prepare_pairs([pair for pair in pairs if pair.ground_truth is not None], chosen, truth=True, cache=cache)
     torch.manual_seed(0)
-    network, loss = new_network(chosen), loss_of(chosen)
+    network, loss = new_network(chosen.network), loss_of(chosen)
     buffers = Buffers.of_size(128, 192, stock.parts[0], torch.float32, truth=True)
     for p, w in stock.pairs:
         buffers.load(*stock.surfaces(p, w))
@@ -106,7 +115,7 @@ def test_recorded_steps_are_plain_steps(on_gpu, still) -> None:
     with reproducibly(still, "cuda"):
         for name, make in (("plain", plain_steps), ("recorded", captured_steps)):
             torch.manual_seed(0)
-            network = new_network(still).cuda()
+            network = new_network(still.network).cuda()
             before = torch.cat([weight.detach().flatten() for weight in network.parameters()])
             step = make(network, adam(network, still, "cuda"), loss, on_gpu, still)
             # recording leaves the weights alone
@@ -129,7 +138,11 @@ def test_the_gpu_trains_like_the_processor(small, still, cache) -> None:
     slow, fast = (train(pairs, still, device=device, cache=cache) for device in ("cpu", "cuda"))
     np.testing.assert_allclose(fast.losses, slow.losses, rtol=5e-3, atol=5e-3)
     part, whole = (slow.matcher.surface(mesh) for mesh in (pairs[0].part, pairs[0].whole))
-    same = slow.matcher.vertex_map(part, whole) == fast.matcher.vertex_map(part.to("cuda"), whole.to("cuda")).cpu()
+    maps = [
+        hard_map(run.matcher.encode(part.to(device)), run.matcher.encode(whole.to(device))).cpu()
+        for run, device in ((slow, "cpu"), (fast, "cuda"))
+    ]
+    same = maps[0] == maps[1]
     assert same.float().mean() > 0.9
 
 
@@ -212,9 +225,9 @@ def test_a_run_on_the_gpu_goes_on(on_gpu, config, tmp_path) -> None:
 def test_an_examination_on_the_gpu_is_that_on_the_processor(small, config, cache) -> None:
     pairs = pairs_of_many_sizes(small)
     torch.manual_seed(0)
-    network = new_network(config)
-    slow = Benchmark(pairs, config, method="dijkstra", cache=cache).of(Matcher(network, config))
-    on_device = Benchmark(pairs, config, method="dijkstra", cache=cache, device="cuda")
+    network = new_network(config.network)
+    slow = Benchmark(pairs, method="dijkstra", cache=cache).of(Matcher(network, config))
+    on_device = Benchmark(pairs, method="dijkstra", cache=cache, device="cuda")
     fast = on_device.of(Matcher(network.cuda(), config))
     assert fast.macro == pytest.approx(slow.macro, rel=0.05)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from partwhole.datasets import cut_plane, sphere
-from partwhole.matching.scans.surfaces import prepare_surface
+from partwhole.matching.scans.prepare import prepare_surface
 from partwhole.mesh import Mesh
 
 

@@ -1,4 +1,4 @@
-"""Networks that begin with the weights of another, and networks that learn from its maps."""
+"""Networks that begin with the weights of another, and networks that are trained with its maps."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from partwhole.matching import Matcher, train
-from partwhole.matching.matcher import new_network
-from partwhole.matching.training.teach import with_teacher_maps
+from partwhole.matching.network.diffusion_net import new_network
+from partwhole.matching.training.train import with_teacher_maps
 
 ALONE = {"distortion_weight": 0.0, "orthogonality_weight": 0.0, "correspondence_weight": 1.0}
 STILL = {"dropout": 0.0, "rotation": 0.0, "noise": 0.0, "scaling": (1.0, 1.0)}
@@ -16,17 +16,17 @@ STILL = {"dropout": 0.0, "rotation": 0.0, "noise": 0.0, "scaling": (1.0, 1.0)}
 @pytest.fixture
 def teacher(config) -> Matcher:
     torch.manual_seed(3)
-    return Matcher(new_network(config), config.with_changes(yaw_steps=2), {"name": "the teacher"})
+    return Matcher(new_network(config.network), config.with_changes(yaw_steps=2), {"name": "the teacher"})
 
 
-def test_the_maps_of_the_teacher_are_the_truth(stock, teacher) -> None:
+def test_the_maps_of_the_teacher_are_the_truth(stock, small, teacher) -> None:
     told: list[tuple[str, int, int]] = []
     lessons = with_teacher_maps(stock, teacher, progress=lambda *words: told.append(words))
     assert set(lessons.truths) == set(stock.pairs)
-    assert told[-1] == ("teaching", len(stock), len(stock))
-    for p, w in stock.pairs:
-        part, whole = lessons.surfaces(p, w)
-        assert torch.equal(part.truth, teacher.vertex_map(stock.parts[p], whole))
+    assert told[-1] == ("teacher's maps", len(stock), len(stock))
+    for number, (p, w) in enumerate(stock.pairs):
+        part, _ = lessons.surfaces(p, w)
+        assert torch.equal(part.truth, small.map_of(teacher, small.prepared_pair(stock, number), up=None))
         torch.testing.assert_close(part.truth_shares, part.mass / part.mass.sum())
     assert not stock.truths
     assert lessons.teacher == "the teacher"
@@ -37,12 +37,12 @@ def test_a_pupil_comes_near_its_teacher(pairs, config, cache, teacher) -> None:
     fast = config.with_changes(**ALONE, **STILL, iterations=60, learning_rate=0.01)
     run = train(pairs, fast, teacher=teacher, cache=cache)
     assert run.losses[-8:].mean() < 0.8 * run.losses[:8].mean()
-    assert run.matcher.card["protocol"].startswith("taught by the maps of the teacher: no ground truth")
+    assert run.matcher.card["protocol"].startswith("trained with the maps of the teacher: no ground truth")
     with pytest.raises(ValueError, match="a teacher is not listened to with correspondence_weight=0"):
         train(pairs, config, teacher=teacher, cache=cache)
 
 
-def test_validation_pairs_are_taught_as_well(stock, config, teacher) -> None:
+def test_validation_pairs_get_the_maps_as_well(stock, config, teacher) -> None:
     few = config.with_changes(**ALONE, iterations=2, evaluate_every=1)
     run = train(stock, few, teacher=teacher, validation=stock)
     assert [found["data"] for found in run.evaluations] == ["validation", "validation"]

@@ -6,8 +6,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from partwhole.matching.network.diffusion import diffused_with_features
-from partwhole.matching.network.diffusion_net import ComplexLinear, Operators, diffuse, gradient_features
+from partwhole.matching.network.diffusion_net import (
+    ComplexLinear,
+    Operators,
+    diffuse,
+    diffused_with_features,
+    gradient_features,
+)
 
 
 def given(n: int, k: int, c: int, batch: tuple[int, ...] = ()) -> tuple[list[Tensor], Operators]:
