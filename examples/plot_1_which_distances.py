@@ -2,10 +2,10 @@
 Which distances can be trusted on a body with holes?
 ====================================================
 
-A scan of a body always misses something. A shortest path on the scan must go around the holes, and so some of its
-distances are too long, and others are right. Three criteria tell them apart by looking at the scan alone.
+A scan of a body is never complete. Shortest paths on the scan must go around the holes, so some distances are too long
+and others are correct. Three criteria find correct ones from the scan alone.
 
-The library makes the body, and the holes.
+The library generates the body and the holes.
 """
 
 import numpy as np
@@ -20,8 +20,8 @@ part = cut.part
 print(part)
 
 # %%
-# Distances along edges are not the most accurate, but what the criteria say about them is proved without any allowance.
-# The same-loop criterion may be used because a body is a sphere, as far as topology is concerned.
+# Distances along edges are not the most accurate, but the guarantees of the criteria about them are proved without further
+# conditions. The same-loop criterion applies because a body is topologically a sphere.
 
 distances = pw.geodesic_distances(part, method="dijkstra")
 boundary = pw.boundary_criterion(part, distances)
@@ -31,22 +31,22 @@ criteria = [boundary, wormhole, same_loop]
 print(same_loop.statement)
 
 # %%
-# We look from one vertex, the red ball, for which the criteria differ much. Everything that is coloured is as far from
-# it on the scan as it was on the complete body. The wormhole criterion must allow for a tunnel from
-# every hole to every other; the same-loop criterion knows that there is none.
+# We choose one vertex, the red ball, for which the criteria differ much. Every coloured vertex is as far from it on the scan
+# as on the complete body. The wormhole criterion must allow for a path from every hole to every other one; the same-loop
+# criterion excludes such paths.
 
 few, more, most = (criterion.mask.sum(axis=1) for criterion in criteria)
 vertex = int(np.argmax(few * (most - more)))
 figure = trust_figure(part, vertex, [Region.of(criterion, vertex) for criterion in criteria])
 
 # %%
-# The soft mask says how wrong the other distances may be: at 0.8 the true distance is at least 0.8 of the measured one.
+# The soft mask bounds the error of the other distances: at 0.8, the true distance is at least 0.8 of the measured one.
 
 titles = [criterion.kind for criterion in criteria]
 soft = heat_figure(part, vertex, [criterion.soft_mask[vertex] for criterion in criteria], titles)
 
 # %%
-# Here the whole is known, so we can also count. No criterion can guarantee more than the consistent pairs, and none
+# Here the whole is known, so we can also count. No criterion can guarantee more than the consistent pairs, and none of them
 # guarantees a pair that is not consistent.
 
 on_whole = pw.geodesic_distances(whole, method="dijkstra")[np.ix_(cut.vertex_map, cut.vertex_map)]

@@ -3,9 +3,9 @@ Why the same-loop criterion needs a sphere
 ==========================================
 
 The same-loop criterion assumes that the whole has no handles, so that a path which leaves the part through a loop must
-come back through the same one. On a torus that is false, and so is what the criterion then says.
+return through the same loop. This is false on a torus, where the criterion gives false guarantees.
 
-We cut a band out of a torus. One piece is missing, but it has two loops.
+We cut a band out of a torus. One piece is missing, but the part has two loops.
 """
 
 import numpy as np
@@ -20,8 +20,8 @@ part, vertex_map = whole.submesh(np.abs(longitude) > 0.35)
 print(f"the whole has genus {whole.genus}, the part has {len(part.boundary_loops)} loops and genus {part.genus}")
 
 # %%
-# Nothing in the part itself tells that it came from a torus: it is a bent tube, which is also a sphere without two
-# discs. So we state something wrong, and ask all criteria which distances they guarantee.
+# The part alone does not show that it came from a torus: it is a bent tube, which is also a sphere without two discs. So
+# we apply all criteria, including the one whose assumption does not hold.
 
 on_part = pw.geodesic_distances(part, method="dijkstra")
 on_whole = pw.geodesic_distances(whole, method="dijkstra")[np.ix_(vertex_map, vertex_map)]
@@ -40,9 +40,9 @@ assert not np.any(criteria["wormhole"].mask & ~consistent)
 assert np.any(criteria["same-loop"].mask & ~consistent)
 
 # %%
-# Seen from one vertex (the red ball), the one with the most false guarantees: the shortest way to the light part
-# of the first picture leads across the missing band. The wormhole criterion allows for that. The same-loop criterion, told
-# that no path can go out through one loop and in through the other, guarantees the long way around as well.
+# The red ball is the vertex with the most false guarantees. The shortest path to the light part of the first picture
+# crosses the missing band. The wormhole criterion allows for that. The same-loop criterion assumes that no path leaves
+# through one loop and returns through the other, so it also guarantees the long path around the torus.
 
 false = criteria["same-loop"].mask & ~consistent
 vertex = int(np.argmax(false.sum(axis=1)))

@@ -2,12 +2,12 @@
 How accurate are the three kinds of distance?
 =============================================
 
-On the unit sphere the true distance between two points is the angle between them. We measure from one vertex with the
-three methods, on finer and finer meshes.
+On the unit sphere the true distance between two points is the angle between them. We compute distances from one vertex
+with the three methods, on finer and finer meshes.
 
-- Graph distances (`dijkstra`) run along edges and are too long by some percent, however fine the mesh.
-- Fast marching goes across faces; its error falls as the mesh becomes finer.
-- Exact distances are those of the polyhedron. What error is left is the polyhedron's, not the method's.
+- Graph distances (`dijkstra`) follow edges and are too long by some percent, however fine the mesh.
+- Fast marching crosses faces; its error falls as the mesh becomes finer.
+- Exact distances are those of the polyhedron. The remaining error comes from the polyhedron, not from the method.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ for n_vertices in SIZES:
     print(f"{n_vertices:5d} vertices: " + ", ".join(f"{method} {of[-1]:.2%}" for method, of in errors.items()))
 
 # %%
-# Both axes are logarithmic: a straight line that falls is an error that vanishes with the mesh width.
+# Both axes are logarithmic: a falling straight line is an error that converges to zero with the edge length.
 
 figure = Figure(figsize=(6.4, 4), dpi=150, layout="constrained")
 axes = figure.add_subplot()
@@ -39,6 +39,6 @@ axes.grid(which="both", alpha=0.25)
 axes.legend(frameon=False)
 
 # %%
-# Which one to take? For a *proof* that a distance can be trusted, graph distances, or exact ones with `sound=True`. For
-# everything that is compared with the geometry, a loss or an embedding, fast marching: nearly as accurate as exact
-# distances, at the cost of graph distances. See :doc:`/theory`.
+# Which method to use? For a *proof* that a distance can be trusted, graph distances, or exact ones with `sound=True`. For a
+# loss or an embedding, fast marching: nearly as accurate as exact distances, at the cost of graph distances. See
+# :doc:`/theory`.

@@ -2,8 +2,8 @@
 Making a part with exact ground truth
 =====================================
 
-To test a method one needs parts whose wholes are known. Cutting keeps vertices and faces as they are, so that the
-correspondence is exact: `vertex_map[i]` is the vertex of the whole for vertex `i` of the part.
+To test a method you need parts whose wholes are known. Cutting preserves vertices and faces, so the correspondence is
+exact: `vertex_map[i]` is the vertex of the whole for vertex `i` of the part.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ cuts = {
 }
 
 # %%
-# The largest connected piece is kept. What is drawn below is the part, coloured by where its vertices lie in the whole.
+# The largest component is kept. The pictures show the part, coloured by the positions of its vertices in the whole.
 
 camera = Camera(azimuth=60, elevation=20, up="y")
 colors = (whole.vertices - whole.vertices.min(axis=0)) / np.ptp(whole.vertices, axis=0)
@@ -34,8 +34,8 @@ for axes, (name, (mesh, vertex_map)) in zip(figure.subplots(1, len(panels)), pan
     axes.axis("off")
 
 # %%
-# How hard is each part? The share of pairs whose distance did not change, and how many of these a criterion finds from
-# the part alone.
+# How difficult is each part? We count the share of pairs whose distance did not change, and how many of these a criterion
+# finds from the part alone.
 
 on_whole = pw.geodesic_distances(whole, method="dijkstra")
 for name, cut in cuts.items():

@@ -2,13 +2,12 @@
 Train a network to match parts
 ==============================
 
-A network learns to match parts of hands to whole hands, from shapes alone: nobody tells it which vertex is which. The loss
-asks that distances on the part be those on the whole, for the pairs whose distances can be trusted. Some seconds on a
-processor are enough for small surfaces.
+A network learns to match parts of hands to whole hands, without ground truth. The loss compares distances on the part with
+distances on the whole, for the pairs whose distances can be trusted. Some seconds on a CPU are enough for small surfaces.
 """
 
 # %%
-# Four hands in three poses each to train on, and one to test on that the network has never seen. Parts are cut out of one
+# We train on four hands in three poses each, and test on a fifth one that the network has never seen. Parts are cut from one
 # pose and matched to another.
 
 import matplotlib.pyplot as plt
@@ -24,13 +23,13 @@ train_pairs = pairs.where(lambda part, whole: part.body < 4, name="four hands")
 test_pairs = pairs.where(lambda part, whole: part.body == 4, name="a fifth hand")
 
 # %%
-# A small network, for small surfaces. The hands stand alike, so training turns them by no more than 30°.
+# A small network, for small surfaces. The hands have the same orientation, so training rotates them by no more than 30°.
 
 config = preset("small").with_changes(iterations=150)
 run = pw.train(train_pairs, config, watch={"a fifth hand": test_pairs})
 
 # %%
-# The loss falls, and so does the error on the unseen hand. Training knows nothing of that error.
+# The loss falls, and so does the error on the unseen hand. Training does not use that error.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
 left.plot(run.losses.sum(axis=1), color="#c05020", linewidth=0.8)
@@ -41,14 +40,14 @@ right.set(xlabel="iteration", ylabel="error × 100 on the unseen hand", ylim=(0,
 plt.show()
 
 # %%
-# Beside the same network before training:
+# Compare with the same network before training:
 
-examination = Benchmark(test_pairs, config)
+benchmark = Benchmark(test_pairs)
 for name, matcher in {"untrained": Matcher(new_network(config.network), config), "trained": run.matcher}.items():
-    print(f"error × 100 on the unseen hand, {name}: {100 * examination.of(matcher).macro:.1f}")
+    print(f"error × 100 on the unseen hand, {name}: {100 * benchmark.of(matcher).macro:.1f}")
 
 # %%
-# Colours of the whole, carried over to the part by the map: where they are the same, the map is right.
+# Colours of the whole, transferred to the part by the map: where they are the same, the map is correct.
 
 pair = test_pairs[0]
 match = run.matcher.match(pair.part, pair.whole)
@@ -56,7 +55,7 @@ lowest, highest = pair.whole.vertices.min(axis=0), pair.whole.vertices.max(axis=
 colors = (pair.whole.vertices - lowest) / (highest - lowest)
 figure, axes = plt.subplots(1, 2, figsize=(8, 4), layout="constrained")
 for axis, mesh, shown, title in (
-    (axes[0], pair.part, colors[match.vertex_map], "the part, coloured through the map"),
+    (axes[0], pair.part, colors[match.vertex_map], "the part, coloured by the map"),
     (axes[1], pair.whole, colors, "the whole"),
 ):
     axis.imshow(render(mesh, vertex_colors=shown))

@@ -1,10 +1,10 @@
 """
-A map that a hole does not bend
-===============================
+Unroll a sheet with a hole
+==========================
 
-Points in space that lie on a rolled-up sheet can be laid out flat from their distances along the sheet. Where a piece of
-the sheet is missing, the ways lead round it, and maps made from all distances bend. `WHCIE` uses only the distances that
-what is missing can't have changed.
+Points on a rolled-up sheet can be unrolled from their distances along the sheet. If a piece of the sheet is missing,
+shortest paths go around it, and embeddings of all distances are distorted. `WHCIE` uses only the distances that the missing
+piece cannot have changed.
 """
 
 import numpy as np
@@ -19,8 +19,8 @@ roll = pw.datasets.swiss_roll(1500, variant="hole", seed=3)
 print(roll)
 
 # %%
-# The sheet is 1.5 times as wide as usual, and four fifths of its length have a gap in the middle. Which points lie on its
-# rim is detected: each point with nothing on one side of it, in its tangent plane, gets a high score.
+# The sheet is 1.5 times as wide as usual, and four fifths of its length have a gap in the middle. The points on its boundary
+# are detected: a point without neighbours on one side of its tangent plane gets a high score.
 
 detected = boundary_points(roll.points)
 print(detected)
@@ -29,9 +29,9 @@ print(f"of the detected points {found.sum() / detected.mask.sum():.0%} are on th
 print(f"of the points on the boundary {found.sum() / roll.boundary.sum():.0%} are detected")
 
 # %%
-# Now the maps, turned and scaled to lie on the true sheet as well as they can. Below each is what is left of their
-# distance to the true places, as a share of the size of the sheet. LTSA normalises its axes, so it is also judged up to
-# an affine map.
+# Now the embeddings, rotated and scaled to fit the true sheet. Below each is the remaining distance to the true
+# coordinates, relative to the size of the sheet. LTSA normalises its axes, so its error is also given up to an affine
+# map.
 
 sample = Sample(roll.points, n_neighbors=12)
 methods = [named(name) for name in ("isomap", "ltsa", "mds", "tcie", "whcie")]
@@ -44,7 +44,7 @@ grid = figure.subplot_mosaic(
 space = grid["roll"]
 space.scatter(*roll.points.T, c=roll.flat[:, 0], s=3, cmap="turbo", linewidths=0)
 space.scatter(*roll.points[detected.mask].T, facecolors="none", edgecolors="black", s=10, linewidths=0.3)
-space.set(title=f"{len(roll.points)} points, {detected.mask.sum()} on the rim", xticks=[], yticks=[], zticks=[])
+space.set(title=f"{len(roll.points)} points, {detected.mask.sum()} on the boundary", xticks=[], yticks=[], zticks=[])
 space.view_init(elev=15, azim=-70)
 for outcome in outcomes:
     axes, quality = grid[outcome.method.name], judge(outcome.embedding, roll.flat, sample)
@@ -56,15 +56,15 @@ for outcome in outcomes:
     )
 
 # %%
-# Plain scaling has the least stress of all pairs, since this is what it minimises: it keeps the detours. The pairs that
-# are guaranteed tell the maps apart without knowing the true sheet.
+# Plain scaling has the lowest stress over all pairs, since this is what it minimises: it preserves the detours. The stress
+# over the guaranteed pairs separates good embeddings from bad ones without knowing the true sheet.
 #
-# An estimator of scikit-learn, it also finds places for points that it has not seen.
+# As a scikit-learn estimator, WHCIE also embeds points that it has not seen.
 
 seen = np.arange(len(roll.points)) % 10 > 0
 whcie = pw.WHCIE(n_components=2, n_neighbors=12).fit(roll.points[seen])
 places = np.empty_like(roll.flat)
 places[seen], places[~seen] = whcie.embedding_, whcie.transform(roll.points[~seen])
 off = np.linalg.norm(aligned(places, roll.flat) - roll.flat, axis=1)
-print(f"distance to the true places, on a sheet {np.ptp(roll.flat[:, 0]):.0f} long and 30 wide:")
+print(f"distance to the true coordinates, on a sheet {np.ptp(roll.flat[:, 0]):.0f} long and 30 wide:")
 print(f"{seen.sum()} fitted points {np.median(off[seen]):.2f}, {(~seen).sum()} new ones {np.median(off[~seen]):.2f}")
