@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole.datasets.shapes.bodies.relaxation import relax
+from partwhole.datasets.shapes.bodies.meshing import flip_edges, relax_step
 from partwhole.mesh import Mesh, decimate
 
 # how many of the nearest vertices have their triangles looked at
 _NEIGHBOURS = 5
-_ROUNDS = 6
+_RELAXATIONS = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,13 +86,12 @@ def retriangulate(
         corners = np.repeat(kept[:, None], 3, axis=1)
         return Triangulation(corners, np.tile([1.0, 0.0, 0.0], (len(kept), 1)), coarse.mesh.faces)
     finder = PointFinder(mesh)
-    faces = coarse.mesh.faces
-
-    def project(points: Float[np.ndarray, "n 3"]) -> Float[np.ndarray, "n 3"]:
-        return finder.places(points, directions).points(mesh.vertices)
-
     directions = mesh.vertex_normals[kept]
-    vertices, faces = relax(mesh.vertices[kept], faces, project, rounds=_ROUNDS)
+    vertices, faces = mesh.vertices[kept], coarse.mesh.faces
+    for _ in range(_RELAXATIONS):
+        vertices, faces = relax_step(vertices, faces)
+        vertices = finder.places(vertices, directions).points(mesh.vertices)
+    faces = flip_edges(vertices, faces)
     places = finder.places(vertices, directions)
     return Triangulation(places.corners, places.weights, faces)
 

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from partwhole.datasets.shapes.bodies.skeleton import rotation_about
+from partwhole.datasets.shapes.bodies.rig import rotation_about
 
 Legs = Literal["stand", "walk", "lunge", "crouch", "one leg up"]
 Back = Literal["upright", "bent", "twisted", "sideways"]

@@ -19,7 +19,7 @@ from partwhole.datasets.cutting.triangulations import Triangulation, locate, ret
 from partwhole.datasets.ground_truth import GroundTruth
 from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.datasets.shapes.bodies.body import Plan
-from partwhole.datasets.shapes.bodies.skeleton import rotation_about
+from partwhole.datasets.shapes.bodies.rig import rotation_about
 from partwhole.datasets.shapes.people import People
 from partwhole.datasets.synthetic.generated import BodyPoses, PartKey, WholeKey
 from partwhole.mesh import Mesh

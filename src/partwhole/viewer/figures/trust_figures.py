@@ -13,10 +13,18 @@ from jaxtyping import Bool, Float, Num, UInt8
 from partwhole.criterion.result import Criterion
 from partwhole.mesh import Mesh
 from partwhole.store.figures import saved
-from partwhole.viewer.figures.camera import Axis, Camera, picture_extent
-from partwhole.viewer.figures.colors import CHOSEN, GUARANTEED, NOT_GUARANTEED, Color, colormap, rgb
-from partwhole.viewer.figures.render import Dots, Polyline, render
-from partwhole.viewer.figures.viewpoint import automatic_camera
+from partwhole.viewer.figures.camera import Axis, Camera, automatic_camera, picture_extent
+from partwhole.viewer.figures.render import (
+    CHOSEN,
+    GUARANTEED,
+    NOT_GUARANTEED,
+    Color,
+    Dots,
+    Polyline,
+    colormap,
+    render,
+    rgb,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,8 +17,15 @@ from partwhole.datasets.ground_truth import GroundTruth
 from partwhole.matching.confidence.regions import swapped_question
 from partwhole.mesh import Mesh, decimate
 from partwhole.store.cache import Cache
-from partwhole.viewer.figures.camera import Axis, Camera, picture_extent
-from partwhole.viewer.figures.viewpoint import automatic_camera, guess_up, outward_normals, winds_inwards
+from partwhole.viewer.figures.camera import (
+    Axis,
+    Camera,
+    automatic_camera,
+    guess_up,
+    outward_normals,
+    picture_extent,
+    winds_inwards,
+)
 from partwhole.viewer.page.packing import pack
 
 # more vertices than these are no gain to the eye, and distances between them are no longer measured at once
