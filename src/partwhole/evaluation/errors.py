@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole.datasets.ground_truth import GroundTruth
+from partwhole.datasets.pairs import GroundTruth
 from partwhole.geodesics import geodesic_distances
 from partwhole.geodesics.distances import Method
 from partwhole.mesh import Mesh

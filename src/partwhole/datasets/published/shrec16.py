@@ -13,9 +13,8 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Int
 
-from partwhole.datasets.ground_truth import GroundTruth
-from partwhole.datasets.pairs import Pair, Pairs
-from partwhole.datasets.published.number_files import counted_from_zero, read_numbers, read_vts
+from partwhole.datasets.number_files import counted_from_zero, read_numbers, read_vts
+from partwhole.datasets.pairs import GroundTruth, Pair, Pairs
 from partwhole.mesh import Mesh
 from partwhole.mesh.formats import off
 from partwhole.mesh.formats.common import counted

@@ -13,9 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from partwhole.datasets.ground_truth import GroundTruth
-from partwhole.datasets.pairs import Pair, Pairs
-from partwhole.datasets.published.number_files import read_npz, read_vts
+from partwhole.datasets.number_files import read_npz, read_vts
+from partwhole.datasets.pairs import GroundTruth, Pair, Pairs
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import FORMATS, read_mesh
 from partwhole.store.arguments import checked_path

@@ -11,8 +11,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from partwhole.datasets.cutting.cuts import Cut, Recipe, random_cuts
-from partwhole.datasets.ground_truth import GroundTruth
-from partwhole.datasets.pairs import Pair, Pairs
+from partwhole.datasets.pairs import GroundTruth, Pair, Pairs
 from partwhole.datasets.shapes.bodies import Body, make_body
 from partwhole.datasets.shapes.bodies.body import Plan
 from partwhole.mesh import Mesh

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Int
 
 from partwhole._version import __version__
-from partwhole.datasets.published.number_files import read_npz
+from partwhole.datasets.number_files import read_npz
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import read_mesh, write_mesh
 from partwhole.store.atomic import atomic_write

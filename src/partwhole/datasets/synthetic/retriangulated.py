@@ -16,8 +16,7 @@ from jaxtyping import Float
 
 from partwhole.datasets.cutting.cuts import Recipe, random_cuts
 from partwhole.datasets.cutting.triangulations import Triangulation, locate, retriangulate
-from partwhole.datasets.ground_truth import GroundTruth
-from partwhole.datasets.pairs import Pair, Pairs
+from partwhole.datasets.pairs import GroundTruth, Pair, Pairs
 from partwhole.datasets.shapes.bodies.body import Plan
 from partwhole.datasets.shapes.bodies.rig import rotation_about
 from partwhole.datasets.shapes.people import People

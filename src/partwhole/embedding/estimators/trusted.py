@@ -17,10 +17,7 @@ from partwhole.criterion.points import RTOL, criterion_of_points, straight_lines
 from partwhole.embedding.estimators.inputs import GivenSurface, surface_given
 from partwhole.embedding.estimators.placement import place, steps_to
 from partwhole.embedding.estimators.sklearn_versions import checked_data
-from partwhole.embedding.graph.point_clouds import neighbour_spacing
-from partwhole.embedding.solver.result import EmbeddingWarning, Scaling
-from partwhole.embedding.solver.smacof import weighted_smacof
-from partwhole.embedding.solver.weights import (
+from partwhole.embedding.estimators.weights import (
     check_tolerance,
     chosen_falloff,
     fade_detours,
@@ -28,6 +25,9 @@ from partwhole.embedding.solver.weights import (
     unit_distance,
     with_joined_pieces,
 )
+from partwhole.embedding.graph.point_clouds import neighbour_spacing
+from partwhole.embedding.solver.result import EmbeddingWarning, Scaling
+from partwhole.embedding.solver.smacof import weighted_smacof
 from partwhole.mesh import Mesh
 
 # Points of a mesh step onto it at the corners of a face, as it were.

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from partwhole.embedding.estimators.inputs import GivenSurface, surface_given
-from partwhole.embedding.solver.weights import chosen_falloff
+from partwhole.embedding.estimators.weights import chosen_falloff
 from partwhole.mesh import Mesh
 
 

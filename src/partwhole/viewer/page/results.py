@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from partwhole.datasets.ground_truth import GroundTruth
-from partwhole.datasets.published.number_files import read_npz, read_vts
+from partwhole.datasets.number_files import read_npz, read_vts
+from partwhole.datasets.pairs import GroundTruth
 from partwhole.mesh import read_mesh
 from partwhole.viewer.page.scene import DoubtfulPlace, Scene
 

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole._ties import first_largest
 from partwhole.criterion.assumptions import no_part_of_manifold
-from partwhole.datasets.ground_truth import GroundTruth
+from partwhole.datasets.pairs import GroundTruth
 from partwhole.matching.confidence.regions import swapped_question
 from partwhole.mesh import Mesh, decimate
 from partwhole.store.cache import Cache

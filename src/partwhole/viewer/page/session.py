@@ -19,7 +19,7 @@ from partwhole.geodesics.distances import Method, distances_from_each
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import decode_mesh
 from partwhole.store.cache import Cache
-from partwhole.viewer.figures.distortion import distortions
+from partwhole.viewer.page.distortion import distortions
 from partwhole.viewer.page.matching import NoModel, matched
 from partwhole.viewer.page.packing import pack
 from partwhole.viewer.page.scene import Scene, middle_of

@@ -8,7 +8,7 @@ from partwhole.datasets import plane
 from partwhole.datasets.cutting.cuts import Cut
 from partwhole.geodesics import geodesic_distances
 from partwhole.mesh import farthest_points
-from partwhole.viewer.figures.distortion import distance_distortion, distortions, measured_on_map
+from partwhole.viewer.page.distortion import distance_distortion, distortions, measured_on_map
 from partwhole.viewer.page.scene import Scene
 
 
