@@ -207,7 +207,7 @@ def test_all_can_be_done_from_the_keyboard(scene: Scene, serve: Serve, browse: B
     page.script("document.getElementById('vertex').focus()")
     page.key("1")  # is a number to be typed here
     assert page.script("partwhole.state.view") == "confidence"
-    page.script("document.getElementById('borders').focus()")
+    page.script("document.getElementById('boundaries').focus()")
     page.key("2")  # nobody types into a box to be ticked
     assert page.script("partwhole.state.view") == "texture"
     page.script("document.querySelector('.panel').focus()")
@@ -318,7 +318,7 @@ def test_the_trust_explorer(scene: Scene, serve: Serve, browse: Browse) -> None:
     assert f"{vertex} and {chosen}" in page.text("#details")
     assert page.script("partwhole.state.picked") == vertex
     hole = page.script("partwhole.state.found.pair.wormhole")
-    assert hole["to_border"] + hole["across"] + hole["from_border"] == pytest.approx(
+    assert hole["to_boundary"] + hole["across"] + hole["from_boundary"] == pytest.approx(
         row.thresholds["wormhole"][chosen], rel=1e-4
     )
 

@@ -20,8 +20,8 @@ def with_fewer_vertices(
 ) -> list[Pair]:
     """The same pairs with wholes of at most so many vertices, and parts that are as coarse as their wholes.
 
-    Borders stay as they are. Vertices are some of those that were there, so the ground truth of those left is still known: it
-    is rounded to the nearest vertex left of the whole. Train on such pairs, and measure errors on those that were given.
+    Boundaries keep their shape. Vertices are a subset of those given, so the ground truth of those left is still known: it is
+    rounded to the nearest vertex left of the whole. Train on such pairs, and measure errors on the given ones.
 
     Parameters
     ----------

@@ -74,7 +74,7 @@ def retriangulate(
         )
     if not mesh.is_closed:
         raise ValueError(
-            f"{mesh.name} has a border; only closed surfaces are triangulated anew, cut the result instead"
+            f"{mesh.name} has a boundary; only closed surfaces can be retriangulated, cut the result instead"
         )
     rng = np.random.default_rng(seed)
     step = (mesh.area / mesh.n_vertices) ** 0.5

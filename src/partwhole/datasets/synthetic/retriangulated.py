@@ -1,7 +1,7 @@
 """Pairs whose part and whole never share a triangulation: posed people, and generated bodies of several plans.
 
 A network that sees the same triangles on part and whole learns to compare triangles. Here each surface is triangulated
-anew before it is cut or matched, and stands at a heading of its own.
+anew before it is cut or matched, and stands at a yaw angle of its own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from partwhole.store.arguments import in_short
 Sizes = int | tuple[int, int]
 
 # what a stream of random numbers is for
-_POSE, _SIZE, _TRIANGULATION, _HEADING, _CUT, _WHOLES, _RECIPE = range(11, 18)
+_POSE, _SIZE, _TRIANGULATION, _YAW, _CUT, _WHOLES, _RECIPE = range(11, 18)
 # generated bodies are made so many times finer than the largest triangulation of theirs
 _FINER = 2.5
 _KEPT = 256
@@ -43,7 +43,7 @@ def people_pairs(
     recipe: Recipe | Sequence[Recipe] = ("pfaust-m", "pfaust-h", "cuts", "holes"),
     wholes_per_part: int = 1,
     same_person: float = 0.5,
-    heading: float = 180.0,
+    yaw: float = 180.0,
     triangulations: int = 16,
     strength: float = 1.0,
     seed: int = 0,
@@ -51,7 +51,7 @@ def people_pairs(
 ) -> Pairs:
     """Parts cut from people in random poses; the whole is the same person, or another one, in another pose.
 
-    Part and whole have different triangulations, of different sizes, and different yaw_steps. The ground truth is the
+    Part and whole have different triangulations, of different sizes, and different yaw angles. The ground truth is the
     same point of the people's common surface, as a point in a triangle of the whole; `pairs.rounded()` gives vertices.
     Each whole has area 1; a part has the scale of the person that it was cut from, at area 1 in the triangulation that it
     was cut from. Coarse triangulations lose up to 4 % of the area (2000 vertices), so lengths agree to within 2 %.
@@ -69,7 +69,7 @@ def people_pairs(
     recipe : how parts are cut, see `random_cuts`; one of several is drawn for each part
     wholes_per_part : so many different wholes for each part
     same_person : share of the pairs whose whole is the person that the part was cut from
-    heading : every surface is turned about the vertical, y, by an angle between ± so many degrees
+    yaw : every surface is turned about the vertical, y, by an angle between ± so many degrees
     triangulations : that are there in all, half for parts and half for wholes
     strength : of the poses, see `People.pose`
     seed : decides everything
@@ -95,7 +95,7 @@ def people_pairs(
         dict.fromkeys(numbers, numbers),
         (low, high),
         triangulations,
-        heading,
+        yaw,
         seed,
     )
     return _pairs_of(
@@ -118,13 +118,13 @@ def retriangulated_body_pairs(
     n_vertices: Sizes = (1000, 2000),
     recipe: Recipe | Sequence[Recipe] = ("pfaust-m", "pfaust-h", "cuts", "holes"),
     wholes_per_part: int = 1,
-    heading: float = 180.0,
+    yaw: float = 180.0,
     triangulations: int = 4,
     strength: float = 1.0,
     seed: int = 0,
     name: str | None = None,
 ) -> Pairs:
-    """Like `body_pairs`, with a triangulation and a heading of its own for each part and each whole.
+    """Like `body_pairs`, with a triangulation and a yaw angle of its own for each part and each whole.
 
     The whole is the body that the part was cut from, in another pose. Parameters are those of `people_pairs` and of
     `body_pairs`; `triangulations` are made for each body.
@@ -144,7 +144,7 @@ def retriangulated_body_pairs(
         {body: (body,) for body in range(n_bodies)},
         (low, high),
         triangulations,
-        heading,
+        yaw,
         seed,
     )
     return _pairs_of(
@@ -176,14 +176,14 @@ class _Figures:
     family: dict[int, tuple[int, ...]]
     sizes: tuple[int, int]
     triangulations: int
-    heading: float
+    yaw: float
     seed: int
 
     def __post_init__(self) -> None:
         if self.triangulations < 2:
             raise ValueError(f"triangulations={self.triangulations} must be at least 2, one for parts, one for wholes")
-        if not 0 <= self.heading <= 180:
-            raise ValueError(f"heading={self.heading} must lie between 0 and 180 degrees")
+        if not 0 <= self.yaw <= 180:
+            raise ValueError(f"yaw={self.yaw} must lie between 0 and 180 degrees")
 
     def random(self, *numbers: int) -> np.random.Generator:
         return _random(self.seed, *numbers)
@@ -234,7 +234,7 @@ class _Figures:
         )
 
     def turned(self, mesh: Mesh, *numbers: int) -> Mesh:
-        angle = np.radians(self.heading) * self.random(_HEADING, *numbers).uniform(-1, 1)
+        angle = np.radians(self.yaw) * self.random(_YAW, *numbers).uniform(-1, 1)
         centred = mesh.vertices - mesh.vertices.mean(axis=0)
         return Mesh(centred @ rotation_about((0.0, 1.0, 0.0), angle).T, mesh.faces, name=mesh.name)
 

@@ -61,7 +61,7 @@ class WeightedMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     embedding_: np.ndarray
     dissimilarity_matrix_: np.ndarray
 
-    # scikit-learn wants any value to be taken here; what is wrong with one is said by fit
+    # scikit-learn requires that any value is accepted here; fit validates them
     def __init__(
         self,
         n_components: Any = 2,

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from partwhole.criterion.points import RTOL
-from partwhole.embedding.estimators.inputs import GivenSurface
+from partwhole.embedding.estimators.inputs import SurfaceInput
 from partwhole.embedding.graph.point_clouds import neighbour_spacing
 from partwhole.embedding.solver.components import connected
 from partwhole.embedding.solver.pairs import row_blocks
@@ -128,7 +128,7 @@ def with_joined_pieces(
     return weights
 
 
-def chosen_falloff(falloff: Any, given: GivenSurface) -> float:
+def chosen_falloff(falloff: Any, given: SurfaceInput) -> float:
     """The number that was given; for "auto" `FALLOFF` where distances run along a graph, and otherwise 0."""
     if isinstance(falloff, str) and falloff == "auto":
         return FALLOFF if given.along_graph else 0.0

@@ -50,7 +50,7 @@ def boundary_points(X: ArrayLike, *, n_neighbors: int = 25, threshold: float = 0
     The largest ⟨q − p, u⟩ says how far the neighbours reach from p in direction u; the smallest of these, over all
     directions, is how deep p lies inside their hull. Put the other way: walk from p in direction u for (1 − s) r, and
     no neighbour is ahead any more; seen from there, they leave an angle gap of at least half a turn. The plain angle
-    gap, seen from p itself, is the special case s ≥ 1 and misses every rim point that has a neighbour a little farther
+    gap, seen from p itself, is the special case s ≥ 1 and misses every boundary point that has a neighbour a little farther
     out. The plane is that of the two largest principal components of the neighbours, r(p) the distance to the sixth.
 
     Parameters

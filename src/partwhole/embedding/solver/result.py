@@ -1,4 +1,4 @@
-"""`Scaling`, the answer of multidimensional scaling, and the warning that an embedding needs a second look."""
+"""`MDSResult`, the answer of multidimensional scaling, and the warning that an embedding needs a second look."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class EmbeddingWarning(UserWarning):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Scaling:
+class MDSResult:
     """Points whose distances are as near to the given ones as was found, and how near that is.
 
     Attributes
@@ -42,4 +42,4 @@ class Scaling:
     def __repr__(self) -> str:
         n, k = self.embedding.shape
         end = "converged" if self.converged else "not converged"
-        return f"Scaling({n} points in R^{k}, normalised stress {self.normalised_stress:.4g}, {end} in {self.n_iter} steps)"
+        return f"MDSResult({n} points in R^{k}, normalised stress {self.normalised_stress:.4g}, {end} in {self.n_iter} steps)"

@@ -14,7 +14,7 @@ from partwhole.embedding.solver.classical import completed, scaled_from
 from partwhole.embedding.solver.components import connected_by_weight, members_of, placed, start_of
 from partwhole.embedding.solver.descent import Descent, Progress
 from partwhole.embedding.solver.pairs import Pairs, checked_n_components, checked_pairs
-from partwhole.embedding.solver.result import EmbeddingWarning, Scaling
+from partwhole.embedding.solver.result import EmbeddingWarning, MDSResult
 from partwhole.embedding.solver.stress import Stress, laplacian_solver
 from partwhole.embedding.solver.threads import RowThreads, one_blas_thread
 
@@ -34,7 +34,7 @@ def weighted_smacof(
     tol: float = 1e-6,
     finish: bool = True,
     progress: Progress | None = None,
-) -> Scaling:
+) -> MDSResult:
     """Minimise σ(X) = Σ_{i<j} w_ij (‖x_i − x_j‖ − d_ij)² over X, by majorisation and then a quasi-Newton method.
 
     Majorisation (SMACOF) goes from X to V⁺B(X)X, with the weighted Laplacian V = diag(W1) − W and B(X) that of w d / r. It
@@ -109,7 +109,7 @@ def weighted_smacof(
             stacklevel=2,
         )
     scale = 1 / (unit**2 * weight_unit)
-    return Scaling(
+    return MDSResult(
         embedding=points / unit,
         stress=float(history[-1]) * scale,
         normalised_stress=float(np.sqrt(history[-1] / energy)) if energy else 0.0,

@@ -142,7 +142,7 @@ def outward_normals(mesh: Mesh) -> Float[np.ndarray, "n 3"]:
 def visible_vertices(
     mesh: Mesh, camera: Camera, *, pixels: int = 160, tolerance: float = 0.03
 ) -> tuple[Bool[np.ndarray, "n"], Float[np.ndarray, "n"]]:
-    """Whether nothing hides each vertex by more than `tolerance` radii, and how far it is turned to the eye.
+    """Whether each vertex is visible, hidden by at most `tolerance` radii, and how far it is turned to the eye.
 
     The second is the cosine of the angle between the outward normal and the direction of the eye, cut off at 0; a
     vertex turned away is not visible. Found by drawing a small picture of `pixels` squared.
@@ -184,12 +184,12 @@ def _roughly_visible(
 
 
 def automatic_camera(mesh: Mesh, *, vertex: int | None = None, up: Axis | None = None) -> Camera:
-    """The view, out of sixteen around the vertical axis at three heights, that shows most: surface, border, vertex."""
+    """The best of sixteen views at three heights: it shows much of the surface and of its boundary, and the vertex."""
     axis = up or guess_up(mesh)
     cameras = [Camera(azimuth, elevation, axis) for elevation in _ELEVATIONS for azimuth in np.arange(16) * 22.5]
     extents = np.array([np.prod(picture_extent(mesh, camera)) for camera in cameras])
-    on_border = np.zeros(mesh.n_vertices)
-    on_border[mesh.boundary_vertices] = 1 / max(len(mesh.boundary_vertices), 1)
+    on_boundary = np.zeros(mesh.n_vertices)
+    on_boundary[mesh.boundary_vertices] = 1 / max(len(mesh.boundary_vertices), 1)
     area = mesh.vertex_areas / (mesh.area or 1.0)
     normals = outward_normals(mesh)
     scores = []
@@ -198,8 +198,8 @@ def automatic_camera(mesh: Mesh, *, vertex: int | None = None, up: Axis | None =
             seen, facing = _roughly_visible(mesh, normals, camera)
         else:
             seen, facing = _visible(mesh, normals, camera, 160, 0.03)
-        # a broad side is worth more than a full view of the borders, and less than seeing the chosen vertex
-        score = 1.5 * extent + 2.5 * (seen * facing * area).sum() + 0.7 * (seen * on_border).sum()
+        # a broad side is worth more than a full view of the boundary, and less than seeing the chosen vertex
+        score = 1.5 * extent + 2.5 * (seen * facing * area).sum() + 0.7 * (seen * on_boundary).sum()
         if vertex is not None and seen[vertex]:
             score += 1 + min(facing[vertex], 0.6)
         if camera.elevation != _ELEVATIONS[0]:

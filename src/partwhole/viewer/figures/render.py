@@ -16,7 +16,7 @@ Color = str | Sequence[float]
 SURFACE = "#c9ced6"  # a surface about which nothing is said
 NOT_GUARANTEED = "#d3d5d8"
 GUARANTEED = {"boundary": "#e0a13a", "wormhole": "#3f8fd2", "same-loop": "#3aa27e"}
-BORDER = "#22252b"
+BOUNDARY = "#22252b"
 CHOSEN = "#d7263d"
 PATH = "#6b2fa0"
 INSIDE = "#8a6f63"
@@ -24,10 +24,10 @@ INSIDE = "#8a6f63"
 
 @dataclass(frozen=True)
 class Polyline:
-    """A chain of straight pieces in space, `width` pixels wide: a border, a path. It passes behind what is nearer."""
+    """A chain of straight pieces in space, `width` pixels wide: a boundary, a path. It passes behind what is nearer."""
 
     points: Float[np.ndarray, "k 3"]
-    color: Color = BORDER
+    color: Color = BOUNDARY
     width: float = 1.6
     closed: bool = False
 

@@ -80,7 +80,7 @@ def trust_figure(
 ) -> Figure:
     """The regions guaranteed with one vertex, side by side: coloured where guaranteed, grey elsewhere.
 
-    Borders are dark lines and the chosen vertex a red ball. Saved to `path` as PNG if it is given, completely or not
+    Boundaries are dark lines and the chosen vertex a red ball. Saved to `path` as PNG if it is given, completely or not
     at all.
     """
     _check_vertex(mesh, vertex)

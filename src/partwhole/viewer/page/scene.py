@@ -37,7 +37,7 @@ _MOST_LOOKED_AT = 30_000
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class DisplayedSurface:
     """A surface and what is drawn of it: the surface itself, or one with fewer vertices.
 
     Attributes
@@ -54,12 +54,12 @@ class Shown:
     to_shown: Int[np.ndarray, "n"]
 
     @classmethod
-    def of(cls, mesh: Mesh) -> Shown:
+    def of(cls, mesh: Mesh) -> DisplayedSurface:
         """The surface as it is."""
         same = np.arange(mesh.n_vertices)
         return cls(mesh, mesh, same, same)
 
-    def simplified(self, most: int, *, cache: Cache | None = None) -> Shown:
+    def simplified(self, most: int, *, cache: Cache | None = None) -> DisplayedSurface:
         """With at most `most` vertices drawn; from the cache, if this surface was simplified before."""
         if self.full.n_vertices <= most:
             return self
@@ -67,12 +67,12 @@ class Shown:
         kept = None if cache is None else cache.get(key)
         if kept is not None:
             mesh = Mesh(self.full.vertices[kept["to_full"]], kept["faces"], name=self.full.name)
-            return Shown(self.full, mesh, kept["to_full"], kept["to_shown"])
+            return DisplayedSurface(self.full, mesh, kept["to_full"], kept["to_shown"])
         simpler = decimate(self.full, most, keep_border=False)
         if cache is not None:
             arrays = {"to_full": simpler.to_fine, "to_shown": simpler.to_coarse, "faces": simpler.mesh.faces}
             cache.put(key, arrays)
-        return Shown(self.full, simpler.mesh, simpler.to_fine, simpler.to_coarse)
+        return DisplayedSurface(self.full, simpler.mesh, simpler.to_fine, simpler.to_coarse)
 
     @property
     def is_simplified(self) -> bool:
@@ -126,8 +126,8 @@ class Scene:
     notes : what else a reader has to know, one sentence each
     """
 
-    part: Shown
-    whole: Shown | None = None
+    part: DisplayedSurface
+    whole: DisplayedSurface | None = None
     vertex_map: Int[np.ndarray, "_"] | None = None
     confidence: Float[np.ndarray, "_"] | None = field(default=None, kw_only=True)
     doubtful: Bool[np.ndarray, "_"] | None = field(default=None, kw_only=True)
@@ -179,8 +179,8 @@ class Scene:
     ) -> Scene:
         """Of surfaces as they are; see `simplified` for those with very many vertices."""
         title = known.pop("title", "") or (part.name if whole is None else f"{part.name} → {whole.name}")
-        shown_whole = None if whole is None else Shown.of(whole)
-        return cls(Shown.of(part), shown_whole, vertex_map, title=title, **known)
+        shown_whole = None if whole is None else DisplayedSurface.of(whole)
+        return cls(DisplayedSurface.of(part), shown_whole, vertex_map, title=title, **known)
 
     @property
     def is_large(self) -> bool:
@@ -286,7 +286,7 @@ class Scene:
         return pack(meta, arrays)
 
 
-def _described(surface: Shown, camera: Camera) -> dict[str, Any]:
+def _described(surface: DisplayedSurface, camera: Camera) -> dict[str, Any]:
     mesh = surface.mesh
     return {
         "name": surface.full.name,
@@ -302,15 +302,15 @@ def _described(surface: Shown, camera: Camera) -> dict[str, Any]:
     }
 
 
-def _drawn(surface: Shown) -> dict[str, np.ndarray]:
+def _drawn(surface: DisplayedSurface) -> dict[str, np.ndarray]:
     mesh = surface.mesh
     arrays = {
         # about their middle, so that float32 resolves scans far from the origin too
         "vertices": mesh.vertices - middle_of(mesh),
         "faces": mesh.faces,
-        "border": mesh.boundary_edges,
-        "border_vertices": mesh.boundary_vertices,
-        "border_labels": mesh.boundary_labels,
+        "boundary": mesh.boundary_edges,
+        "boundary_vertices": mesh.boundary_vertices,
+        "boundary_labels": mesh.boundary_labels,
     }
     if surface.is_simplified:
         arrays["numbers"] = surface.to_full

@@ -102,12 +102,12 @@ class Session:
             meta["wormhole"] = {
                 "leaves": wormhole.leaves,
                 "returns": wormhole.returns,
-                "to_border": wormhole.to_border,
+                "to_boundary": wormhole.to_boundary,
                 "across": wormhole.across,
-                "from_border": wormhole.from_border,
+                "from_boundary": wormhole.from_boundary,
             }
-            arrays["out"] = self._centred(explorer.path_from_border(wormhole.leaves, vertex))
-            arrays["back"] = self._centred(explorer.path_from_border(wormhole.returns, other))
+            arrays["out"] = self._centred(explorer.path_from_boundary(wormhole.leaves, vertex))
+            arrays["back"] = self._centred(explorer.path_from_boundary(wormhole.returns, other))
         return pack(meta, arrays)
 
     def rings_bytes(self, vertex: int) -> bytes:

@@ -1,6 +1,6 @@
 """The pairs of one vertex: which are guaranteed, how far the others are from it, and what decided that.
 
-All that depends on the border alone is computed once; what is asked of one vertex then takes milliseconds.
+All that depends on the boundary alone is computed once; what is asked of one vertex then takes milliseconds.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ class Wormhole:
     Attributes
     ----------
     leaves, returns : the boundary vertices where it leaves the part and comes back
-    to_border, across, from_border : its three pieces; their sum is the threshold of the pair
+    to_boundary, across, from_boundary : its three pieces; their sum is the threshold of the pair
     """
 
     leaves: int
     returns: int
-    to_border: float
+    to_boundary: float
     across: float
-    from_border: float
+    from_boundary: float
 
     @property
     def length(self) -> float:
-        return self.to_border + self.across + self.from_border
+        return self.to_boundary + self.across + self.from_boundary
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +106,7 @@ class TrustExplorer:
         no_same_loop: str | None = None,
         progress: Callable[[int, int], None] | bool = False,
     ) -> TrustExplorer:
-        """Measure from the border, once.
+        """Measure distances from the boundary, once.
 
         Parameters
         ----------
@@ -173,7 +173,7 @@ class TrustExplorer:
         """The way from a vertex down to where the distances `field` are 0: across faces, or along edges for Dijkstra's."""
         return self.tracer.descend(field, start, along_edges=self.method == "dijkstra")
 
-    def path_from_border(self, boundary_vertex: int, end: int) -> Float[np.ndarray, "k 3"]:
+    def path_from_boundary(self, boundary_vertex: int, end: int) -> Float[np.ndarray, "k 3"]:
         """The way on the part from a boundary vertex to another vertex."""
         row = int(np.searchsorted(self.mesh.boundary_vertices, boundary_vertex))
         return self.path(self.from_boundary[row], end)[::-1]

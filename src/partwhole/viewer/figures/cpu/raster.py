@@ -212,8 +212,8 @@ def draw_balls(
                 near[row, column] = nearness
                 light = 0.45 + 0.55 * max(-0.41 * x - 0.50 * y + 0.76 * z, 0.0)
                 gloss = 0.45 * max(-0.22 * x - 0.27 * y + 0.94 * z, 0.0) ** 40
-                # a dark rim sets the ball off against a surface of any colour
-                rim = 0.45 if z < 0.45 else 1.0
+                # a dark edge sets the ball off against a surface of any colour
+                edge = 0.45 if z < 0.45 else 1.0
                 for channel in range(3):
-                    picture[row, column, channel] = min(color[channel] * light * rim + gloss, 1.0)
+                    picture[row, column, channel] = min(color[channel] * light * edge + gloss, 1.0)
                 picture[row, column, 3] = 1.0
