@@ -65,7 +65,7 @@ def test_pairs_read_late_and_can_be_chosen() -> None:
 
 def test_rounding_all_pairs() -> None:
     truth = GroundTruth.in_triangles([0, 1], [[0.9, 0.1, 0.0], [0.0, 0.2, 0.8]], faces=WHOLE.faces)
-    pairs = Pairs.given([Pair(CUT.part, WHOLE, truth)], name="one").rounded()
+    pairs = Pairs.from_list([Pair(CUT.part, WHOLE, truth)], name="one").rounded()
     rounded = pairs[0].ground_truth
     assert rounded is not None
     assert rounded.whole_vertices.tolist() == [WHOLE.faces[0, 0], WHOLE.faces[1, 2]]
@@ -75,7 +75,7 @@ def test_rounding_all_pairs() -> None:
     ("call", "message"),
     [
         (lambda: Pair.of(WHOLE.scaled(2), WHOLE), "isn't larger than its whole; are they in different units"),
-        (lambda: Pair(CUT.part, WHOLE, GroundTruth.of_map([400])), "speaks of vertex 400, ball has vertices 0 to 399"),
+        (lambda: Pair(CUT.part, WHOLE, GroundTruth.of_map([400])), "refers to vertex 400, ball has vertices 0 to 399"),
         (lambda: Pair(CUT.part, WHOLE, GroundTruth.at_vertices([399], [0])), "do the files belong together"),
         (lambda: Pair(CUT.part, WHOLE, name="it").rounded(), "it has no ground truth to round"),
     ],

@@ -1,4 +1,4 @@
-"""Surfaces to work with: shapes made here, parts cut from any surface with exact ground truth, and published data sets."""
+"""Surfaces to work with: generated shapes, parts cut from any surface with exact ground truth, and published data sets."""
 
 from partwhole.datasets.cutting.cuts import Cut, cut_balls, cut_plane, random_cuts
 from partwhole.datasets.pairs import GroundTruth, Pair, Pairs

@@ -30,8 +30,8 @@ class GroundTruth:
     """Row i: vertex `part_vertices[i]` of the part lies at Σ_c weights[i, c] · x(corners[i, c]) on the whole.
 
     One corner a row where the truth is a vertex, three where it is a point of a triangle. A vertex of the part may
-    occur in several rows, or in none: some data sets compare through a template that knows only some of the vertices,
-    or knows two places for one. Errors are counted by row.
+    occur in several rows, or in none: some data sets compare through a template that has only some of the vertices, or
+    two places for one. Errors are counted by row.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class GroundTruth:
         ----------
         triangles : rows of `faces`, counted from 0
         weights : (g, 3), of the corners in the order of `faces`
-        faces : the triangles that the numbers speak of: those of the file, where a mesh made from it has fewer
+        faces : the triangles that the numbers refer to: those of the file, where a mesh made from it has fewer
         part_vertices : default 0, 1, 2, ...
         """
         rows = _checked_numbers(triangles, "triangles", 1)
@@ -142,14 +142,14 @@ class Pair:
     """A part, the whole it is matched to, and where its vertices truly lie there.
 
     Units are those of a whole of area 1, so that distances are comparable and errors are already divided by √area;
-    `Pair.of` brings any two surfaces into them.
+    `Pair.of` converts any two surfaces.
 
     Attributes
     ----------
     part, whole : the surfaces
     ground_truth : None where it is not known
     name : what to call the pair in tables
-    scale : the factor that brought the surfaces from the units of their files into these
+    scale : the factor from the units of the files to these
     notes : what was left out or changed while reading
     """
 
@@ -173,7 +173,7 @@ class Pair:
         for mesh, numbers in ((self.part, truth.part_vertices), (self.whole, truth.corners)):
             if numbers.max() >= mesh.n_vertices:
                 raise ValueError(
-                    f"{self.name}: the ground truth speaks of vertex {numbers.max()}, "
+                    f"{self.name}: the ground truth refers to vertex {numbers.max()}, "
                     f"{mesh.name} has vertices 0 to {mesh.n_vertices - 1}; do the files belong together?"
                 )
 
@@ -195,7 +195,7 @@ class Pair:
         part, whole : in the same units
         ground_truth : where the part's vertices lie on the whole
         name : default "part → whole"
-        centre : "own", the part on its own vertex mean, as for a scan whose place means nothing; "whole", moved with the
+        centre : "own", the part on its own vertex mean, as for a scan whose position is arbitrary; "whole", moved with the
             whole, for a part that lies where it was cut out
 
         Examples
@@ -224,7 +224,7 @@ class Pair:
 
     @classmethod
     def of_cut(cls, cut: Cut, *, name: str | None = None, centre: Literal["own", "whole"] = "own") -> Pair:
-        """A part cut out here and its whole; every vertex of the part is a vertex of the whole."""
+        """A part cut from a whole, and the whole; every vertex of the part is a vertex of the whole."""
         return cls.of(cut.part, cut.whole, GroundTruth.of_map(cut.vertex_map), name=name, centre=centre)
 
     def rounded(self) -> Pair:
@@ -254,18 +254,18 @@ def _checked_pair(pair: Any) -> Pair:
 
 # not Sequence[Pair]: a type checker at run time would read a pair to look at it
 class Pairs(Sequence):
-    """Pairs by number, read when they are asked for; surfaces that several pairs share are read once.
+    """A sequence of pairs, each read when it is asked for; surfaces that several pairs share are read once.
 
     Parameters
     ----------
-    keys : (part, whole) of each pair, in the words of the data set
-    load : makes the pair of two such keys
-    name : what the pairs are, for tables
+    keys : (part, whole) of each pair, as the data set names them
+    load : function from such a key, part and whole, to the pair
+    name : of the data set, for tables
 
     Examples
     --------
     >>> from partwhole.datasets import random_cuts, sphere
-    >>> pairs = Pairs.given([Pair.of_cut(random_cuts(sphere(300), seed=k)) for k in range(3)], name="caps")
+    >>> pairs = Pairs.from_list([Pair.of_cut(random_cuts(sphere(300), seed=k)) for k in range(3)], name="caps")
     >>> pairs, len(pairs[1:])
     (Pairs('caps': 3), 2)
     """
@@ -278,7 +278,7 @@ class Pairs(Sequence):
         self._load = load
 
     @classmethod
-    def given(cls, pairs: Iterable[Pair], *, name: str) -> Pairs:
+    def from_list(cls, pairs: Iterable[Pair], *, name: str) -> Pairs:
         """Pairs that are in memory already, numbered from 0."""
         held = tuple(pairs)
         return Pairs([(k, k) for k in range(len(held))], lambda k, _: held[k], name=name)

@@ -18,14 +18,14 @@ _FEWEST = 300
 def with_fewer_vertices(
     pairs: Iterable[Pair], n_vertices: int, *, progress: Callable[[str, int, int], None] | None = None
 ) -> list[Pair]:
-    """The same pairs with wholes of at most so many vertices, and parts that are as coarse as their wholes.
+    """The same pairs with wholes of at most `n_vertices` vertices, and parts that are as coarse as their wholes.
 
     Boundaries keep their shape. Vertices are a subset of those given, so the ground truth of those left is still known: it is
     rounded to the nearest vertex left of the whole. Train on such pairs, and measure errors on the given ones.
 
     Parameters
     ----------
-    pairs : as they were given
+    pairs : to simplify
     n_vertices : of a whole, at most; of a part its share of the area, and not below 300
     progress : called with ("decimation", pairs done, pairs in all)
 
@@ -72,10 +72,10 @@ def _left(truth: GroundTruth, part: Decimation, whole: Decimation) -> GroundTrut
 
 
 def with_parts_turned(pairs: Iterable[Pair], *, seed: int = 0) -> list[Pair]:
-    """The same pairs with each part turned by a random rotation, all of them equally probable, about its own middle.
+    """The same pairs with each part rotated at random, uniformly over all rotations, about its own middle.
 
-    The middle, the mean of its vertices, comes to lie at the origin: the place of a part means nothing either. Wholes stay as
-    they are. A part that occurs in several pairs is turned in the same way in all of them.
+    The middle, the mean of its vertices, moves to the origin, since the position of a part is arbitrary, too. Wholes stay as
+    they are. A part that occurs in several pairs is rotated alike in all of them.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def with_parts_turned(pairs: Iterable[Pair], *, seed: int = 0) -> list[Pair]:
 
 
 def random_rotation(generator: np.random.Generator) -> np.ndarray:
-    """A rotation, all of them equally probable: that of a random unit quaternion."""
+    """A rotation drawn uniformly: that of a random unit quaternion."""
     w, x, y, z = (q := generator.normal(size=4)) / np.linalg.norm(q)
     return np.array(
         [

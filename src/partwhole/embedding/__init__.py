@@ -1,4 +1,4 @@
-"""Embedding: maps of surfaces and points in few dimensions that keep the distances one can trust.
+"""Embedding: low-dimensional maps of surfaces and points that keep the distances a criterion guarantees.
 
 scikit-learn, SciPy and numba are imported when a name is first used.
 """

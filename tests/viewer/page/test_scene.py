@@ -83,7 +83,7 @@ def test_errors_where_the_truth_is_known(scene: Scene, cut: Cut) -> None:
 def test_what_does_not_belong_together_is_refused(scene: Scene, cut: Cut) -> None:
     with pytest.raises(ValueError, match="vertex_map needs a whole"):
         Scene.of(cut.part, None, cut.vertex_map)
-    with pytest.raises(ValueError, match="speaks of vertices 0 to 99999 of the whole"):
+    with pytest.raises(ValueError, match="refers to vertices 0 to 99999 of the whole"):
         Scene.of(cut.part, cut.whole, np.where(cut.vertex_map == cut.vertex_map[0], 99999, 0))
     with pytest.raises(ValueError, match="vertex_map has 10 entries"):
         Scene.of(cut.part, cut.whole, cut.vertex_map[:10])

@@ -1,4 +1,4 @@
-"""Other triangulations of a surface whose points are known: each vertex a point in a triangle of the first one."""
+"""Retriangulation: each vertex of the new triangulation is a known point in a triangle of the old one."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ _RELAXATIONS = 6
 class Triangulation:
     """Vertex i lies at Σ_c weights[i, c] · x(corners[i, c]) of a fine triangulation with vertices x.
 
-    A body in any pose, and any body with the same fine triangulation, is thereby triangulated anew: posing and
-    triangulating commute.
+    It applies to a body in any pose, and to any body with the same fine triangulation: posing and triangulating commute.
 
     Attributes
     ----------
@@ -58,7 +57,7 @@ def retriangulate(
     ----------
     mesh : the fine triangulation
     n_vertices : fewer than the mesh has
-    even : move vertices, too
+    even : move the vertices towards equilateral triangles
     seed : decides which vertices are left
 
     Examples
@@ -99,7 +98,7 @@ def retriangulate(
 def locate(source: Triangulation, target: Triangulation, mesh: Mesh) -> Triangulation:
     """For each vertex of `source` the point of `target` where it lies; both triangulate the same fine mesh.
 
-    The nearest point is taken on the surface given; corners of the result are vertices of `target`.
+    The nearest point is taken on `mesh`; corners of the result are vertices of `target`.
     """
     there = target.of(mesh.vertices, name=mesh.name)
     directions = np.einsum("nc,ncd->nd", source.weights, mesh.vertex_normals[source.corners])
@@ -107,7 +106,7 @@ def locate(source: Triangulation, target: Triangulation, mesh: Mesh) -> Triangul
 
 
 class PointFinder:
-    """Nearest points of a surface, on the side that looks the same way, so that no point changes sides of an ear.
+    """Nearest points of a surface, among faces whose normals agree, so that no point crosses a thin part such as an ear.
 
     Parameters
     ----------
@@ -155,7 +154,7 @@ def weights_in_triangles(
     b: Float[np.ndarray, "n f 3"],
     c: Float[np.ndarray, "n f 3"],
 ) -> Float[np.ndarray, "n f 3"]:
-    """Barycentric weights of the point of each triangle that is nearest to the point given.
+    """Barycentric weights of the point of each triangle that is nearest to the given point.
 
     Inside, they solve the normal equations; outside, the nearest point of the three sides is taken.
 

@@ -46,7 +46,7 @@ class Shrec16:
     root : folder that holds null/ and cuts/ or holes/; or a folder whose shrec16/ does
     damage : "cuts" or "holes"
     centre : "own", each part on its own vertex mean; "whole", where its file has it: the files of a class have one origin,
-        so that a part then tells by its place, though in another pose, where on the whole it was
+        so that the position of a part then hints at where on the whole it was, though in another pose
     """
 
     root: Path

@@ -63,7 +63,7 @@ def annulus(
 ) -> Mesh:
     """The flat ring inner ≤ |x| ≤ outer at z = 0.
 
-    The shortest way between two points is the segment between them or, where the hole is in the way, two tangents of
+    The shortest path between two points is the segment between them or, where the hole blocks it, two tangents of
     the inner circle and the arc between them.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Pairs of one's own: a folder with wholes/, parts/ and, where the truth is known, maps/."""
+"""Pairs from a folder of your own, with wholes/, parts/ and, where the truth is known, maps/."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class FolderPairs(Pairs):
 
 
 def mesh_files(folder: Path) -> list[Path]:
-    """The files in a folder that meshes are read from, in order; hidden ones are none of the user's."""
+    """The files in a folder that meshes are read from, in order; hidden files are ignored."""
     return [
         path
         for path in sorted(folder.iterdir())

@@ -1,4 +1,4 @@
-"""The folder of a set that is being made: who may write into it, what stays, and what it says about itself."""
+"""The folder that `make_set` writes into: what may be written, what is kept, and its description."""
 
 from __future__ import annotations
 

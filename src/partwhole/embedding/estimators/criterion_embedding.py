@@ -135,11 +135,11 @@ class CriterionEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         return self
 
     def fit_transform(self, X: Any, y: Any = None, *, points: Any = None) -> np.ndarray:
-        """Embed, and give the embedding; see `fit`."""
+        """Embed and return the embedding; see `fit`."""
         return self.fit(X, y, points=points).embedding_
 
     def transform(self, X: Any) -> np.ndarray:
-        """Places for new points, each by itself: Σ_j w_j (‖y − x_j‖ − d_j)² to the fitted points x_j is least.
+        """Embed new points, each by itself, so that Σ_j w_j (‖y − x_j‖ − d_j)² to the fitted points x_j is least.
 
         d_j is the length of the shortest path over the point's neighbours among the fitted points, w_j comes from the same
         criterion and falloff, and the fitted points stay where they are. A point that was fitted gets its own place again.
@@ -237,7 +237,7 @@ class CriterionEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         warnings.warn(
             f"{'hardly any' if guaranteed else 'no'} pair farther apart than {self.small_distance_:.3g} is guaranteed, with "
             f"{len(self.boundary_)} of {len(mask)} points on the boundary: the map is made of local distances alone and may "
-            "bend at will; check boundary_ and give boundary= if it was detected wrongly, or sample the surface more densely",
+            "bend; check boundary_ and give boundary= if it was detected wrongly, or sample the surface more densely",
             EmbeddingWarning,
             stacklevel=3,
         )

@@ -124,7 +124,7 @@ class WeightedMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return self
 
     def fit_transform(self, X: Any, y: Any = None, weights: Any = None, init: ArrayLike | None = None) -> np.ndarray:
-        """Embed, and give the embedding; see `fit`."""
+        """Embed and return the embedding; see `fit`."""
         return self.fit(X, y, weights=weights, init=init).embedding_
 
     def _start(self, n: int) -> Any:

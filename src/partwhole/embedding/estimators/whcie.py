@@ -86,8 +86,8 @@ class WHCIE(CriterionEmbedding):
     Parameters
     ----------
     {parameters}
-    whole_genus : 0 states that the surface is a sphere with pieces missing. A connected mesh is then judged by the same-loop
-        criterion, which guarantees more pairs; None makes no such assumption
+    whole_genus : 0 states that the surface is a sphere with pieces missing. The same-loop criterion is then
+        applied to a connected mesh, which guarantees more pairs; None makes no such assumption
 
     Attributes
     ----------

@@ -77,7 +77,7 @@ def _tsne(geodesic: bool) -> Callable[[EmbeddingTask], Any]:
     def make(task: EmbeddingTask) -> Any:
         from sklearn.manifold import TSNE
 
-        knobs: dict[str, Any] = {
+        options: dict[str, Any] = {
             "n_components": task.n_components,
             "perplexity": _PERPLEXITY,
             "random_state": task.seed,
@@ -85,8 +85,8 @@ def _tsne(geodesic: bool) -> Callable[[EmbeddingTask], Any]:
             "method": "barnes_hut" if task.n_components <= 3 else "exact",
         }
         if geodesic:
-            return TSNE(metric="precomputed", init="random", **knobs).fit_transform(task.distances)
-        return TSNE(init="pca", **knobs).fit_transform(task.points)
+            return TSNE(metric="precomputed", init="random", **options).fit_transform(task.distances)
+        return TSNE(init="pca", **options).fit_transform(task.points)
 
     return make
 
@@ -106,7 +106,7 @@ def _umap_places(task: EmbeddingTask, geodesic: bool) -> Any:
         umap: Any = import_module("umap")
     except ImportError:
         raise ImportError(f"UMAP is not installed: {how_to_install('umap')}") from None
-    knobs: dict[str, Any] = {
+    options: dict[str, Any] = {
         "n_components": task.n_components,
         "n_neighbors": task.n_neighbors,
         "min_dist": _MIN_DIST,
@@ -114,8 +114,8 @@ def _umap_places(task: EmbeddingTask, geodesic: bool) -> Any:
         "n_jobs": 1,  # with a seed it works on one thread in any case
     }
     if geodesic:
-        return umap.UMAP(metric="precomputed", **knobs).fit_transform(task.distances)
-    return umap.UMAP(**knobs).fit_transform(task.points)
+        return umap.UMAP(metric="precomputed", **options).fit_transform(task.distances)
+    return umap.UMAP(**options).fit_transform(task.points)
 
 
 def _pca(task: EmbeddingTask) -> Any:

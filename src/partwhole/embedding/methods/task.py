@@ -22,7 +22,7 @@ class EmbeddingTask:
 
     Attributes
     ----------
-    data : (n, d) points, or a `Mesh`, whose vertices are taken for points where a method knows no surfaces
+    data : (n, d) points, or a `Mesh`, whose vertices are used as points by methods that have no notion of a surface
     boundary : as for `WHCIE`
     n_neighbors : of every method that has neighbours
     n_components : dimensions of the map

@@ -72,7 +72,7 @@ def _moved_onto(points: Float[np.ndarray, "m k"], target: Float[np.ndarray, "m k
 
 
 def connected(neighbours: Callable[[int], Bool[np.ndarray, "n"]], n: int) -> Int[np.ndarray, "n"]:
-    """Number of the component of each point, in the order of their first points, from rows of who is joined to whom."""
+    """Number of the component of each point, in the order of their first points, from rows of the adjacency matrix."""
     labels = np.full(n, -1, np.int64)
     n_open, count = n, 0
     while n_open:

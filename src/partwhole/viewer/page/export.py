@@ -1,4 +1,4 @@
-"""The page as one HTML file: scripts and styles inside, and for a report the scene too. It asks the network for nothing."""
+"""The page as one HTML file: scripts and styles inside, and for a report the scene too. It needs no network."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def script() -> str:
 
 
 def content_security_policy(*, live: bool) -> str:
-    """Only this script and this style, pictures the reader opens, and, for a page with a server, that server."""
+    """Allows only this script and style, pictures that the reader opens and, for a page with a server, that server."""
     rules = {
         "default-src": "'none'",
         "script-src": f"'sha256-{_digest(script())}'",

@@ -1,4 +1,4 @@
-"""What the page opens: the folder that `partwhole match` writes, files of meshes, and ground truth."""
+"""Reads what the page opens: the folder that `partwhole match` writes, files of meshes, and ground truth."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def read_result(folder: Path) -> Scene:
 
 
 def _with_summary(scene: Scene, path: Path) -> Scene:
-    """With what the summary adds; one that can't be read, or says less, is no reason not to look at the map."""
+    """With what the summary adds; a summary that can't be read or lacks entries is ignored."""
     try:
         summary = json.loads(path.read_text())
         names = [Path(str(summary[key])).name for key in ("part", "whole")]

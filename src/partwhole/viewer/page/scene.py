@@ -1,4 +1,4 @@
-"""`Scene`: a part, its whole, the map between them and what is known of it, as the page shows them."""
+"""`Scene`: a part, its whole, the map between them and what is known of it, as shown on the page."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MOST_LOOKED_AT = 30_000
 
 @dataclass(frozen=True, eq=False)
 class DisplayedSurface:
-    """A surface and what is drawn of it: the surface itself, or one with fewer vertices.
+    """A surface and the mesh that is drawn for it: the surface itself, or one with fewer vertices.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class DisplayedSurface:
 
     @cached_property
     def camera(self) -> Camera:
-        """A good place to look from."""
+        """A view that shows much of the surface."""
         if self.mesh.n_faces <= _MOST_LOOKED_AT:
             return automatic_camera(self.mesh)
         cameras = [Camera(azimuth, 12.0, guess_up(self.mesh)) for azimuth in (0.0, 45.0, 90.0, 135.0)]
@@ -148,7 +148,7 @@ class Scene:
                 raise ValueError(f"{name} needs a whole to map to")
             if numbers.size and not 0 <= numbers.min() <= numbers.max() < self.whole.full.n_vertices:
                 raise ValueError(
-                    f"{name} speaks of vertices {numbers.min()} to {numbers.max()} of the whole, "
+                    f"{name} refers to vertices {numbers.min()} to {numbers.max()} of the whole, "
                     f"{self.whole.full.name} has 0 to {self.whole.full.n_vertices - 1}; do the files belong together?"
                 )
         for name in ("vertex_map", "confidence", "doubtful", "vertex_map_before"):
@@ -165,7 +165,7 @@ class Scene:
             for name, surface, numbers in places:
                 if numbers.size and numbers.max() >= surface.full.n_vertices:
                     raise ValueError(
-                        f"the truth speaks of vertex {numbers.max()} of the {name}, which has "
+                        f"the truth refers to vertex {numbers.max()} of the {name}, which has "
                         f"{surface.full.n_vertices} vertices; do the files belong together?"
                     )
 

@@ -1,7 +1,7 @@
 """The skin of a body as a triangle mesh: an implicit surface, marching tetrahedra, decimation and relaxation.
 
-The flesh is the zero set of a function, the smooth union of its pieces. Marching tetrahedra turn its values on a grid into a
-closed, manifold mesh. Edge flips and tangential smoothing then make the triangles nearly equilateral.
+The skin is the zero set of a function, the smooth union of the pieces of flesh. Marching tetrahedra turn its values on a grid
+into a closed, manifold mesh. Edge flips and tangential smoothing then make the triangles nearly equilateral.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Points = Float[np.ndarray, "n 3"]
 _REFINEMENTS = 8
 _RELAXATIONS = 8
 _FAR = 1e3
-# The six tetrahedra of a cube, each a way from corner 000 to corner 111 along the three axes in some order. A corner is
+# The six tetrahedra of a cube, each a path from corner 000 to corner 111 along the three axes in some order. A corner is
 # a number of three bits, x + 2 y + 4 z; neighbouring cubes agree on the diagonals of their common face.
 _TETRAHEDRA = np.array([np.cumsum([0, *(1 << axis for axis in order)]) for order in permutations(range(3))])
 _CORNERS = np.array([[corner >> axis & 1 for axis in range(3)] for corner in range(8)])
@@ -220,7 +220,7 @@ def _allowed(
     v: Int[np.ndarray, "k"],
     apex: Int[np.ndarray, "k 2"],
 ) -> np.ndarray:
-    """True where the new edge is not there yet, and the two old and the two new triangles look the same way."""
+    """True where the new edge is not there yet, and the normals of the two old and the two new triangles agree."""
     n = len(vertices)
     keys = edges[:, 0] * n + edges[:, 1]
     new = apex.min(axis=1) * n + apex.max(axis=1)

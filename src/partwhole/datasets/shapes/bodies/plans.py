@@ -119,13 +119,13 @@ def quadruped(rng: np.random.Generator) -> Skeleton:
         """Heights of the trunk, written for an underside at 0.62."""
         return belly + (height - 0.62)
 
-    neck_way = unit((0, 0.75 + 0.5 * (neck - 1), 0.62))
+    neck_direction = unit((0, 0.75 + 0.5 * (neck - 1), 0.62))
     neck_base = (0.0, up(0.84), front + 0.02)
-    neck_middle = plus(neck_base, neck_way, 0.13 * neck)
-    poll = plus(neck_middle, neck_way, 0.13 * neck)
+    neck_middle = plus(neck_base, neck_direction, 0.13 * neck)
+    poll = plus(neck_middle, neck_direction, 0.13 * neck)
     nose = plus(plus(poll, Z, 0.2 * muzzle * head), Y, -0.075)
-    tail_way = unit((0, -0.55, -0.8))
-    tail_points = [plus((0, up(0.85), back - 0.07), tail_way, k * 0.13 * tail) for k in range(4)]
+    tail_direction = unit((0, -0.55, -0.8))
+    tail_points = [plus((0, up(0.85), back - 0.07), tail_direction, k * 0.13 * tail) for k in range(4)]
     hip, stifle = (0.085, up(0.76), back), (0.105, 0.39 * leg, back + 0.085)
     hock, hind = (0.105, 0.21 * leg, back - 0.06), (0.105, 0.06, back - 0.025)
     shoulder, elbow = (0.085, up(0.74), front), (0.1, 0.4 * leg, front - 0.04)
@@ -179,7 +179,7 @@ def quadruped(rng: np.random.Generator) -> Skeleton:
         *pair(Flesh("fore paw", plus(fore, Y, -0.022), plus(plus(fore, Y, -0.03), Z, 0.05),
                     0.033 * r, 0.029 * r, 0.02)),
     ]  # fmt: skip
-    landmarks = {"nose": plus(nose, Z, 0.05), "tail": plus(tail_points[3], tail_way, 0.03)}
+    landmarks = {"nose": plus(nose, Z, 0.05), "tail": plus(tail_points[3], tail_direction, 0.03)}
     for name, point in {
         "ear": (0.065, poll[1] + 0.06 + 0.085 * ear, poll[2]),
         "hind paw": plus(plus(hind, Y, -0.04), Z, 0.09),
@@ -212,30 +212,30 @@ def hand(rng: np.random.Generator) -> Skeleton:
         ("middle finger", 0.0095, 0.0935, -0.002, 0.03, 1.03, 1.0),
         ("index finger", 0.0315, 0.09, -0.001, 0.13, 0.94, 1.0),
     ]:
-        way = unit((lean, 1.0, 0.08))
-        across = cross(way, Z)
+        direction = unit((lean, 1.0, 0.08))
+        across = cross(direction, Z)
         joint: Vector = (x * width, y, z)
         above, radius = "palm", 0.0104 * r * thick
         for part, (share, low, high) in enumerate([(0.04, -10, 62), (0.026, 0, 70), (0.021, 0, 45)]):
-            end = plus(joint, way, share * reach * length)
+            end = plus(joint, direction, share * reach * length)
             bone = f"{name} {part + 1}"
             spread = (Hinge(Z, -5, 5),) if part == 0 else ()
             bones.append(Bone(bone, above, joint, (Hinge(across, low, high), *spread)))
             flesh.append(Flesh(bone, joint, end, radius, 0.93 * radius, 0.003 if part else 0.008))
             above, joint, radius = bone, end, 0.93 * radius
-        landmarks[name] = plus(joint, way, radius)
-    way = unit((0.78, 0.62, 0.3))
+        landmarks[name] = plus(joint, direction, radius)
+    direction = unit((0.78, 0.62, 0.3))
     across = unit((-0.35, 0.1, 0.8))
     joint, above = (0.018 * width, 0.014, 0.007), "palm"
     for part, (share, low, high, thick) in enumerate(
         [(0.04, -12, 18, 0.0155), (0.034, -8, 35, 0.0118), (0.026, -5, 45, 0.0108)]
     ):
-        end = plus(joint, way, share * thumb)
+        end = plus(joint, direction, share * thumb)
         bones.append(Bone(f"thumb {part + 1}", above, joint, (Hinge(across, low, high),)))
         flesh.append(Flesh(f"thumb {part + 1}", joint, end, thick * r, 0.9 * thick * r, 0.003 if part else 0.02))
         above, joint = f"thumb {part + 1}", end
-        way = unit(tuple(0.75 * np.array(way) + np.array([0.0, 0.22, 0.0])))
-    landmarks["thumb"] = plus(joint, way, 0.01)
+        direction = unit(tuple(0.75 * np.array(direction) + np.array([0.0, 0.22, 0.0])))
+    landmarks["thumb"] = plus(joint, direction, 0.01)
     return scaled(Skeleton(tuple(bones), tuple(flesh), landmarks), size)
 
 

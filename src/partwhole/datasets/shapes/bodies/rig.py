@@ -21,7 +21,7 @@ _SOFTNESS = 0.5
 
 @dataclass(frozen=True)
 class Hinge:
-    """One way a bone can turn: an axis in the rest pose and the range of the angle, in degrees."""
+    """One degree of freedom of a bone: an axis in the rest pose and the range of the angle, in degrees."""
 
     axis: Vector
     low: float
@@ -44,7 +44,7 @@ class Bone:
 class Flesh:
     """A round cone on a bone: all balls with centres from `start` to `end` and radii between the two given.
 
-    `blend` is the width over which it melts into the flesh listed before it. A cone with a `flat_axis` is pressed
+    `blend` is the width over which it blends into the flesh listed before it. A cone with a `flat_axis` is pressed
     together along that direction to the share `flat` of its thickness.
     """
 

@@ -39,7 +39,7 @@ def rasterise(
                 x = column + 0.5
                 a = ((xj - x) * (yk - y) - (xk - x) * (yj - y)) / doubled_area
                 b = ((xk - x) * (yi - y) - (xi - x) * (yk - y)) / doubled_area
-                # not 1 − a − b: two faces must judge a pixel on their common edge by numbers that differ in sign only,
+                # not 1 − a − b: two faces must classify a pixel on their common edge by numbers that differ in sign only,
                 # or rounding opens cracks between them
                 c = ((xi - x) * (yj - y) - (xj - x) * (yi - y)) / doubled_area
                 if a < 0.0 or b < 0.0 or c < 0.0:

@@ -13,7 +13,7 @@ function whatHolds(scene, { method, isSound }) {
   if (method === "dijkstra") return `Proved: a guaranteed pair has the same distance along edges on the whole, ${provided}`;
   if (method === "exact" && isSound) return `Proved: a guaranteed pair has the same geodesic distance on the whole, ${provided}`;
   if (method === "exact") return "Not proved: a path may leave the part inside a boundary edge. Distances along edges give a proof, and so does --sound.";
-  return "Not proved: fast marching is approximate, and errs where its error passes the margin. Distances along edges give a proof.";
+  return "Not proved: fast marching is approximate; a pair may be wrong where its error exceeds the margin. Distances along edges give a proof.";
 }
 
 function isProved(scene, engine) {

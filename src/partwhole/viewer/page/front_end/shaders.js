@@ -89,12 +89,12 @@ out float along;
 void main() {
   vec4 a = clip * vec4(start, 1.0), b = clip * vec4(end, 1.0);
   vec2 pa = a.xy / a.w * size * 0.5, pb = b.xy / b.w * size * 0.5;
-  vec2 along = pb - pa;
-  float length_ = max(length(along), 1e-4);
-  vec2 across = vec2(-along.y, along.x) / length_;
+  vec2 direction = pb - pa;
+  float length_ = max(length(direction), 1e-4);
+  vec2 across = vec2(-direction.y, direction.x) / length_;
   vec4 p = corner.x < 0.5 ? a : b;
   // half a width beyond each end, so that pieces join
-  vec2 out_ = across * corner.y * width * 0.5 + along / length_ * (corner.x - 0.5) * width * 0.8;
+  vec2 out_ = across * corner.y * width * 0.5 + direction / length_ * (corner.x - 0.5) * width * 0.8;
   p.xy += out_ * 2.0 / size * p.w;
   p.z -= lift * p.w;
   along = corner.x * length_;

@@ -27,7 +27,7 @@ export const VIEWS = {
     key: "2",
     has: (scene) => scene.map,
     coats: (scene) => both(scene, "texture", texturePaint(scene.places, scene.meta.whole.view.up)),
-    legend: () => ({ text: "A texture on the whole, carried to the part. It tears where the map does." }),
+    legend: () => ({ text: "A texture on the whole, carried to the part. Tears show where the map is discontinuous." }),
   },
   confidence: {
     name: "Confidence",
