@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
-from partwhole.criterion import Criterion
+from partwhole.criterion import Criterion, same_loop_criterion
 from partwhole.criterion.min_plus import min_plus
 from partwhole.criterion.points import RTOL, criterion_of_points, straight_lines
 from partwhole.embedding.estimators.inputs import SurfaceInput, checked_input
@@ -44,6 +44,9 @@ class CriterionEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     """Minimise Σ w_ij (‖x_i − x_j‖ − d_ij)², with weights from the criterion that a subclass names and from distance."""
 
     _kind: ClassVar[Literal["boundary", "wormhole"]]
+
+    # a parameter of WHCIE only
+    whole_genus: Any = None
 
     _points: Any
 
@@ -190,7 +193,14 @@ class CriterionEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         return np.isfinite(D) & (K * (1 + RTOL) >= D)
 
     def _criterion(self, given: SurfaceInput) -> Criterion:
-        return criterion_of_points(self._kind, given.distances, given.boundary, given.points)
+        if self.whole_genus is None:
+            return criterion_of_points(self._kind, given.distances, given.boundary, given.points)
+        if given.mesh is None or not isinstance(self.boundary, str):
+            raise ValueError(
+                f"whole_genus={self.whole_genus} is about boundary loops, which only a mesh has: "
+                'give a Mesh with boundary="auto", or whole_genus=None'
+            )
+        return same_loop_criterion(given.mesh, given.distances, whole_genus=self.whole_genus, rtol=RTOL)
 
     def _small_distance(self, D: Float[np.ndarray, "n n"]) -> float:
         if self.small_distance is not None:

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from partwhole.criterion.points import RTOL
 from partwhole.embedding.estimators.inputs import SurfaceInput
 from partwhole.embedding.graph.point_clouds import neighbour_spacing
-from partwhole.embedding.solver.components import connected
+from partwhole.embedding.solver.components import components_of_weights
 from partwhole.embedding.solver.pairs import row_blocks
 
 # On a surface about as many pairs as d have a distance near d, and a relative error of theirs adds w d² to the stress.
@@ -111,7 +111,7 @@ def with_joined_pieces(
     Each point of such a piece gets weight 1 with the `count` nearest points outside it that a path leads to: a few points
     by themselves at a corner, with nothing guaranteed, still belong where their neighbours are.
     """
-    labels = connected(lambda i: weights[i] > 0, len(weights))
+    labels = components_of_weights(weights)
     sizes = np.bincount(labels)
     small = np.flatnonzero(sizes <= largest)
     if len(sizes) == 1 or not len(small):

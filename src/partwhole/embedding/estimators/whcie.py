@@ -6,10 +6,7 @@ from inspect import cleandoc
 from textwrap import dedent
 from typing import Any, TypeVar
 
-from partwhole.criterion import Criterion, same_loop_criterion
-from partwhole.criterion.points import RTOL
 from partwhole.embedding.estimators.criterion_embedding import CriterionEmbedding
-from partwhole.embedding.estimators.inputs import SurfaceInput
 
 Estimator = TypeVar("Estimator", bound=CriterionEmbedding)
 
@@ -158,16 +155,6 @@ class WHCIE(CriterionEmbedding):
             random_state=random_state,
         )
         self.whole_genus = whole_genus
-
-    def _criterion(self, given: SurfaceInput) -> Criterion:
-        if self.whole_genus is None:
-            return super()._criterion(given)
-        if given.mesh is None or not isinstance(self.boundary, str):
-            raise ValueError(
-                f"whole_genus={self.whole_genus} is about boundary loops, which only a mesh has: "
-                'give a Mesh with boundary="auto", or whole_genus=None'
-            )
-        return same_loop_criterion(given.mesh, given.distances, whole_genus=self.whole_genus, rtol=RTOL)
 
 
 @_with_shared_sections
