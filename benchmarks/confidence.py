@@ -74,11 +74,11 @@ def pairs_of(name: str, data: Path, people: Path | None) -> Pairs:
         everyone = People(people)
         which = range(_HELD_OUT.start) if fit else _HELD_OUT
         more = {"triangulations": 10, "seed": 9001} if fit else {"triangulations": 6, "seed": 4242}
-        return people_pairs(everyone, 2, which=which, n_vertices=(2000, 4500), heading=180.0, **more)
+        return people_pairs(everyone, 2, which=which, n_vertices=(2000, 4500), yaw=180.0, **more)
     if kind == "bodies":
         made_of = (24, 3) if fit else (6, 2)
         seed = 9001 if fit else 4242
-        return retriangulated_body_pairs(*made_of, n_vertices=(1500, 3000), triangulations=2, heading=180.0, seed=seed)
+        return retriangulated_body_pairs(*made_of, n_vertices=(1500, 3000), triangulations=2, yaw=180.0, seed=seed)
     raise ValueError(f"there is no set {name!r}; there are pfaust-m-train, pfaust-h-test, people-fit, bodies-test, …")
 
 

@@ -29,7 +29,7 @@ from sklearn.neighbors import kneighbors_graph
 from partwhole.criterion.points import criterion_of_points
 from partwhole.datasets import swiss_roll
 from partwhole.embedding import WHCIE, EmbeddingWarning, classical_scaling, weighted_smacof
-from partwhole.embedding.estimators.inputs import surface_given
+from partwhole.embedding.estimators.inputs import checked_input
 from recording import heading, save, table
 
 STEPS, LARGEST_PINV = 300, 2000
@@ -49,7 +49,7 @@ def rectangle_with_hole(n: int) -> tuple[np.ndarray, np.ndarray]:
 def mask_measured(n: int, repeat: int, with_reference: bool, pairs: int = 6) -> dict[str, Any]:
     """The wormhole criterion of a rolled rectangle, with the boundary that is found there."""
     roll = swiss_roll(2 * n, variant="hole").points[:n]
-    given = surface_given(WHCIE(), roll, None)
+    given = checked_input(WHCIE(), roll, None)
     D, B, points = given.distances, given.boundary, given.points
     criterion_of_points("wormhole", D[:50, :50], np.arange(10), points[:50]).mask.any()  # compiles
     seconds = []

@@ -95,7 +95,7 @@ def body_pairs(n: int) -> Pairs:
     body = pw.datasets.make_body("biped", n, seed=0)
     cuts = [random_cuts(body.pose(seed=k), recipe="pfaust-h", seed=k) for k in range(4)]
     made = [Pair.of(cut.part, body.rest, GroundTruth.of_map(cut.vertex_map)) for cut in cuts]
-    return Pairs.given(made, name="bodies")
+    return Pairs.from_list(made, name="bodies")
 
 
 def iterations(pairs: Pairs, count: int) -> list[list[str]]:

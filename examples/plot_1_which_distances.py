@@ -11,7 +11,7 @@ The library generates the body and the holes.
 import numpy as np
 
 import partwhole as pw
-from partwhole.viewer.figures.colors import GUARANTEED
+from partwhole.viewer.figures.render import GUARANTEED
 from partwhole.viewer.figures.trust_figures import Region, heat_figure, shares_figure, trust_figure
 
 whole = pw.datasets.make_body("biped", 2500, seed=2).pose(seed=3, strength=0.6)

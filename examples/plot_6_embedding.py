@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 
 import partwhole as pw
 from partwhole.embedding import boundary_points
-from partwhole.embedding.methods.agreement import aligned
-from partwhole.embedding.methods.comparison import Sample, compare, judge, named
+from partwhole.embedding.methods.comparison import EmbeddingTask, compare, judge, named
+from partwhole.embedding.methods.quality import aligned
 
 roll = pw.datasets.swiss_roll(1500, variant="hole", seed=3)
 print(roll)
@@ -33,7 +33,7 @@ print(f"of the points on the boundary {found.sum() / roll.boundary.sum():.0%} ar
 # coordinates, relative to the size of the sheet. LTSA normalises its axes, so its error is also given up to an affine
 # map.
 
-sample = Sample(roll.points, n_neighbors=12)
+sample = EmbeddingTask(roll.points, n_neighbors=12)
 methods = [named(name) for name in ("isomap", "ltsa", "mds", "tcie", "whcie")]
 outcomes = compare(sample, methods)
 

@@ -121,9 +121,9 @@ def test_a_mirrored_rectangle_is_all_flips() -> None:
     [
         (lambda t: geodesic_errors(np.arange(4), t, LINE, area=0.0), "area=0.0 must be positive"),
         (lambda t: geodesic_errors(np.arange(3), t, LINE), "vertex_map has 3 entries, the ground truth .* vertex 3"),
-        (lambda t: geodesic_errors(np.arange(4) + 3, t, LINE), "vertex_map speaks of vertex 6 of the whole"),
-        (lambda t: geodesic_errors(np.arange(4) - 1, t, LINE), "vertex_map speaks of vertex -1"),
-        (lambda t: geodesic_errors(np.zeros(4, int), t, lambda s: LINE[s, :3]), "ground_truth speaks of vertex 3"),
+        (lambda t: geodesic_errors(np.arange(4) + 3, t, LINE), "vertex_map refers to vertex 6 of the whole"),
+        (lambda t: geodesic_errors(np.arange(4) - 1, t, LINE), "vertex_map refers to vertex -1"),
+        (lambda t: geodesic_errors(np.zeros(4, int), t, lambda s: LINE[s, :3]), "ground_truth refers to vertex 3"),
         (lambda t: geodesic_errors(np.arange(4), t, LINE[:4]), r"D_whole must be \(n, n\)"),
         (lambda t: geodesic_errors(np.arange(4), GroundTruth.of_map(np.arange(0)), LINE), "has no rows"),
         (lambda t: flip_share(np.arange(4), t, np.array([0, 9]), LINE), "symmetry must give a vertex"),

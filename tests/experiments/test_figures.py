@@ -28,7 +28,7 @@ def small_bodies(monkeypatch: pytest.MonkeyPatch) -> None:
     body = make_body("hand", 500, seed=0)
     cuts = [random_cuts(body.pose(k), "pfaust-m", seed=k) for k in range(4)]
     monkeypatch.setattr(reproduce_figures, "_cuts", lambda root, console: cuts[:2])
-    pairs = Pairs.given([Pair.of_cut(cut, name=f"hand {k}") for k, cut in enumerate(cuts)], name="hands")
+    pairs = Pairs.from_list([Pair.of_cut(cut, name=f"hand {k}") for k, cut in enumerate(cuts)], name="hands")
     monkeypatch.setattr(reproduce_figures, "pairs_from", lambda *given: pairs)
 
 

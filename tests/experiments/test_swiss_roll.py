@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from partwhole.cli.main import main
-from partwhole.embedding.methods.sample import Method, Sample
+from partwhole.embedding.methods.task import EmbeddingMethod, EmbeddingTask
 from partwhole.experiments import swiss_roll_runs
 from partwhole.experiments.swiss_roll import HEAD, WRITES
 
@@ -47,7 +47,7 @@ def test_it_prints_a_table_and_draws_a_grid(
 def test_numbers_are_those_of_the_library(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from partwhole.datasets import swiss_roll
     from partwhole.embedding import WHCIE
-    from partwhole.embedding.methods.agreement import procrustes_error
+    from partwhole.embedding.methods.quality import procrustes_error
 
     told = run_json(capsys, *SMALL, "--output", tmp_path)
     assert (told["samples"], told["seeds"], told["neighbors"]) == (500, [0], 10)
@@ -64,7 +64,7 @@ def test_numbers_are_those_of_the_library(tmp_path: Path, capsys: pytest.Capture
 def test_other_seeds_and_the_weights_of_the_paper(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from partwhole.datasets import swiss_roll
     from partwhole.embedding import WHCIE
-    from partwhole.embedding.methods.agreement import procrustes_error
+    from partwhole.embedding.methods.quality import procrustes_error
 
     told = run_json(capsys, *SMALL, "--first-seed", 3, "--falloff", 0, "--output", tmp_path)
     assert (told["seeds"], told["falloff"]) == ([3], 0)
@@ -99,16 +99,19 @@ def test_a_map_that_was_lost_is_made_again(tmp_path: Path, capsys: pytest.Captur
 def test_failures_are_rows_of_the_table(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from partwhole.embedding.methods import peers
+    from partwhole.embedding.methods import baselines
 
-    def singular(sample: Sample) -> np.ndarray:
+    def singular(sample: EmbeddingTask) -> np.ndarray:
         raise RuntimeError("Factor is exactly singular")
 
-    def missing(sample: Sample) -> np.ndarray:
+    def missing(sample: EmbeddingTask) -> np.ndarray:
         raise ImportError("UMAP is not installed")
 
-    made = {"pca": Method("pca", "PCA", singular), "umap": Method("umap", "UMAP", missing, keeps_scale=False)}
-    monkeypatch.setattr(peers, "METHODS", tuple(made.get(method.name, method) for method in peers.METHODS))
+    made = {
+        "pca": EmbeddingMethod("pca", "PCA", singular),
+        "umap": EmbeddingMethod("umap", "UMAP", missing, keeps_scale=False),
+    }
+    monkeypatch.setattr(baselines, "METHODS", tuple(made.get(method.name, method) for method in baselines.METHODS))
     words = [*SMALL, "--method", "umap", "--output", str(tmp_path)]
     assert main(words) == 0
     out, err = capsys.readouterr()

@@ -30,7 +30,7 @@ def pairs() -> Pairs:
         made.append(Pair.of_cut(random_cuts(whole, "pfaust-m", seed=number), name=f"{number} torn"))
         made.append(Pair.of_cut(cut_plane(whole, (0, 0, 0), (1.0, 0.5, 0.2)), name=f"{number} cut"))
     made.append(Pair(made[0].part, made[2].whole, name="a part that belongs to another whole"))
-    return Pairs.given(made, name="balls")
+    return Pairs.from_list(made, name="balls")
 
 
 def config(**changes: Any) -> TrainingConfig:

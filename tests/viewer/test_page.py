@@ -22,7 +22,7 @@ from partwhole.datasets.cutting.cuts import Cut
 from partwhole.geodesics import geodesic_distances
 from partwhole.mesh import Mesh, read_mesh
 from partwhole.mesh.io import write_mesh
-from partwhole.viewer.figures.viewpoint import outward_normals
+from partwhole.viewer.figures.camera import outward_normals
 from partwhole.viewer.page import session as session_module
 from partwhole.viewer.page.export import export_report
 from partwhole.viewer.page.scene import Scene
@@ -207,7 +207,7 @@ def test_all_can_be_done_from_the_keyboard(scene: Scene, serve: Serve, browse: B
     page.script("document.getElementById('vertex').focus()")
     page.key("1")  # is a number to be typed here
     assert page.script("partwhole.state.view") == "confidence"
-    page.script("document.getElementById('borders').focus()")
+    page.script("document.getElementById('boundaries').focus()")
     page.key("2")  # nobody types into a box to be ticked
     assert page.script("partwhole.state.view") == "texture"
     page.script("document.querySelector('.panel').focus()")
@@ -318,7 +318,7 @@ def test_the_trust_explorer(scene: Scene, serve: Serve, browse: Browse) -> None:
     assert f"{vertex} and {chosen}" in page.text("#details")
     assert page.script("partwhole.state.picked") == vertex
     hole = page.script("partwhole.state.found.pair.wormhole")
-    assert hole["to_border"] + hole["across"] + hole["from_border"] == pytest.approx(
+    assert hole["to_boundary"] + hole["across"] + hole["from_boundary"] == pytest.approx(
         row.thresholds["wormhole"][chosen], rel=1e-4
     )
 

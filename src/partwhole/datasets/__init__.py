@@ -1,10 +1,7 @@
-"""Surfaces to work with: shapes made here, parts cut from any surface with exact ground truth, and published data sets."""
+"""Surfaces to work with: generated shapes, parts cut from any surface with exact ground truth, and published data sets."""
 
-from partwhole.datasets.cutting.coarser import with_fewer_vertices
 from partwhole.datasets.cutting.cuts import Cut, cut_balls, cut_plane, random_cuts
-from partwhole.datasets.cutting.turning import with_parts_turned
-from partwhole.datasets.ground_truth import GroundTruth
-from partwhole.datasets.pairs import Pair, Pairs
+from partwhole.datasets.pairs import GroundTruth, Pair, Pairs
 from partwhole.datasets.published.pfaust import PFaust
 from partwhole.datasets.published.shrec16 import Shrec16
 from partwhole.datasets.shapes.bodies import Body, make_body
@@ -15,6 +12,7 @@ from partwhole.datasets.synthetic.folder import FolderPairs
 from partwhole.datasets.synthetic.generated import BodyPoses, PartKey, WholeKey, body_pairs
 from partwhole.datasets.synthetic.making import MadeSet, make_set
 from partwhole.datasets.synthetic.retriangulated import people_pairs, retriangulated_body_pairs
+from partwhole.datasets.transforms import with_fewer_vertices, with_parts_turned
 
 __all__ = [
     "Body",

@@ -1,4 +1,4 @@
-"""Embedding: maps of surfaces and points in few dimensions that keep the distances one can trust.
+"""Embedding: low-dimensional maps of surfaces and points that keep the distances a criterion guarantees.
 
 scikit-learn, SciPy and numba are imported when a name is first used.
 """
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from partwhole.embedding.graph.boundary import BoundaryDetection, boundary_figure, boundary_points
     from partwhole.embedding.graph.point_clouds import graph_distances, neighbour_graph, neighbour_spacing
     from partwhole.embedding.solver.classical import classical_scaling
-    from partwhole.embedding.solver.result import EmbeddingWarning, Scaling
+    from partwhole.embedding.solver.result import EmbeddingWarning, MDSResult
     from partwhole.embedding.solver.smacof import weighted_smacof
 
 __all__ = [
@@ -22,7 +22,7 @@ __all__ = [
     "WHCIE",
     "BoundaryDetection",
     "EmbeddingWarning",
-    "Scaling",
+    "MDSResult",
     "WeightedMDS",
     "boundary_figure",
     "boundary_points",
@@ -39,7 +39,7 @@ _HOMES = {
     "estimators.whcie": ("TCIE", "WHCIE"),
     "estimators.mds": ("WeightedMDS",),
     "graph.point_clouds": ("graph_distances", "neighbour_graph", "neighbour_spacing"),
-    "solver.result": ("EmbeddingWarning", "Scaling"),
+    "solver.result": ("EmbeddingWarning", "MDSResult"),
     "solver.smacof": ("weighted_smacof",),
 }
 

@@ -1,4 +1,4 @@
-"""Evaluation: how far off maps are, by a stated protocol."""
+"""Evaluation: errors of maps, by a stated protocol."""
 
 from partwhole.evaluation.calibration import Calibration, calibration, calibration_plot
 from partwhole.evaluation.curves import PckCurve, mean_curve, pck_curve, pck_plot

@@ -1,4 +1,4 @@
-"""Calibration: whether confidence means what it says, where the truth is known."""
+"""Calibration: whether confidence is the probability that a match is right, where the truth is known."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Calibration:
 
 
 def calibration(confidence: ArrayLike, errors: ArrayLike, *, limit: float = 0.05, groups: int = 10) -> Calibration:
-    """How errors go with confidence.
+    """How errors depend on confidence.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""PCK: the share of correct matches, by how far off still counts as correct."""
+"""PCK: the percentage of correct matches as a function of the error that still counts as correct."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole.datasets.ground_truth import GroundTruth
+from partwhole.datasets.pairs import GroundTruth
 from partwhole.geodesics import geodesic_distances
 from partwhole.geodesics.distances import Method
 from partwhole.mesh import Mesh
@@ -95,7 +95,7 @@ def _predicted(vertex_map: Int[np.ndarray, "p"], ground_truth: GroundTruth) -> I
         raise ValueError("ground_truth has no rows, there is nothing to compare with")
     if ground_truth.part_vertices.max() >= len(given):
         raise ValueError(
-            f"vertex_map has {len(given)} entries, the ground truth speaks of vertex {ground_truth.part_vertices.max()} "
+            f"vertex_map has {len(given)} entries, the ground truth refers to vertex {ground_truth.part_vertices.max()} "
             "of the part; give one entry for each vertex of the part"
         )
     return given[ground_truth.part_vertices].astype(np.int64)
@@ -125,7 +125,7 @@ def _check_range(sources: Int[np.ndarray, "g"], targets: Int[np.ndarray, "g c"],
     for name, numbers in (("vertex_map", sources), ("ground_truth", targets)):
         if numbers.min() < 0 or numbers.max() >= n:
             worst = numbers.min() if numbers.min() < 0 else numbers.max()
-            raise ValueError(f"{name} speaks of vertex {worst} of the whole, D_whole knows 0 to {n - 1}")
+            raise ValueError(f"{name} refers to vertex {worst} of the whole, D_whole has 0 to {n - 1}")
 
 
 def _weighted(weights: Float[np.ndarray, "g c"], distances: Float[np.ndarray, "g c"]) -> Float[np.ndarray, "g"]:

@@ -1,4 +1,4 @@
-"""What can be said of a map without ground truth: how much of the whole it reaches, and how rough it is."""
+"""Measures of a map that need no ground truth: how much of the whole it covers, and how rough it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Protocol`: the choices without which an error means nothing. Every table prints them."""
+"""`Protocol`: how an error was measured. Every table prints it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors that others have published, to stand beside ours; × 100. How they were measured is for their papers to say."""
+"""Errors published by others, × 100, for comparison. Their papers say how they were measured."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Published:
     data : the test pairs
     error : mean geodesic error × 100
     learning : what it learned from
-    refined : by whatever refinement the paper names
+    refined : whether the paper's refinement was used
     source : the paper the number is from
     """
 

@@ -1,4 +1,4 @@
-"""`PairResult`, what one map is worth, and `Evaluation`, what a method is worth on a set of pairs."""
+"""`PairResult`, the errors of one map, and `Evaluation`, those of a method on a set of pairs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class PairResult:
     coverage : share of the whole's area that is reached
     roughness : Dirichlet energy of the mapped coordinates relative to the part's own, see `roughness`
     flipped : share of vertices on the wrong side of the symmetry, see `flip_share`; nan where no symmetry is known
-    seconds : that the map took; nan where nobody looked at the clock
+    seconds : that the map took; nan where it was not measured
     vertex_map : the map itself, where it is kept
     """
 
@@ -75,7 +75,7 @@ def evaluate_map(
     symmetry: Int[np.ndarray, "n"] | None = None,
     seconds: float = float("nan"),
 ) -> PairResult:
-    """Everything that is measured about the map of one pair.
+    """All measures of the map of one pair.
 
     Parameters
     ----------

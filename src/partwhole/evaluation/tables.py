@@ -1,4 +1,4 @@
-"""Tables of errors as text, Markdown and LaTeX. Each says how its numbers were measured."""
+"""Tables of errors as text, Markdown and LaTeX. Each states how its numbers were measured."""
 
 from __future__ import annotations
 

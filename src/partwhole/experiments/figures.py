@@ -129,7 +129,7 @@ def _of_distances(wanted: Sequence[str], cuts: Sequence[Cut], folder: Path, cons
     """The regions guaranteed with one vertex, as masks and as soft masks, and the shares of all pairs."""
     from partwhole.criterion.study import consistency
     from partwhole.geodesics import geodesic_distances
-    from partwhole.viewer.figures.colors import GUARANTEED
+    from partwhole.viewer.figures.render import GUARANTEED
     from partwhole.viewer.figures.trust_figures import shares_figure
 
     files: dict[str, Path] = {}

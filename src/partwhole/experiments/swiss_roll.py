@@ -236,9 +236,9 @@ def _draw(
     stored: StoredResults,
 ) -> None:
     """Maps of the first seed, turned to lie as the true sheet does, and coloured by the place along it."""
-    from partwhole.embedding.methods.agreement import aligned
     from partwhole.embedding.methods.comparison import named
     from partwhole.embedding.methods.comparison_figure import Panel, grid_figure
+    from partwhole.embedding.methods.quality import aligned
 
     rows = []
     for shape in shapes:

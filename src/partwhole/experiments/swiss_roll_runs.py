@@ -112,11 +112,11 @@ class _Prepared:
     """A roll and its distances, which the methods share."""
 
     def __init__(self, roll: Roll) -> None:
-        from partwhole.embedding.methods.comparison import Sample
+        from partwhole.embedding.methods.comparison import EmbeddingTask
 
         self.roll, self.made = roll, roll.make()
         falloff: float | Literal["auto"] = "auto" if roll.falloff is None else roll.falloff
-        self.sample = Sample(self.made.points, n_neighbors=roll.neighbors, seed=roll.seed, falloff=falloff)
+        self.sample = EmbeddingTask(self.made.points, n_neighbors=roll.neighbors, seed=roll.seed, falloff=falloff)
 
     def run(self, name: str) -> tuple[Result, Float[np.ndarray, "n k"] | None]:
         from partwhole.embedding.methods.comparison import judge, named, run_method

@@ -1,1 +1,1 @@
-"""Pictures of surfaces and of what can be trusted on them, drawn without a display or a GPU."""
+"""Pictures of surfaces and of guaranteed distances on them, drawn without a display or a GPU, and an interactive page."""

@@ -60,6 +60,6 @@ def show(
     if block:
         try:
             thread.join()
-        except KeyboardInterrupt:  # the way to end it
+        except KeyboardInterrupt:  # how it is ended
             server.close()
     return server

@@ -15,8 +15,8 @@ from partwhole.cli.commands import embed as command
 from partwhole.cli.main import main
 from partwhole.datasets import sphere, swiss_roll
 from partwhole.embedding import TCIE, WHCIE
-from partwhole.embedding.methods.agreement import procrustes_error
-from partwhole.embedding.methods.peers import METHODS
+from partwhole.embedding.methods.baselines import METHODS
+from partwhole.embedding.methods.quality import procrustes_error
 from partwhole.experiments.swiss_roll import MapMethod
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import write_mesh

@@ -55,7 +55,7 @@ def test_a_cache_without_a_place_is_a_note(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_notes_of_pairs_are_said_once() -> None:
     console = Console(quiet=True)
-    held = read_pairs(Pairs.given(pairs("a", "b", "a"), name="three"), console, Stages())
+    held = read_pairs(Pairs.from_list(pairs("a", "b", "a"), name="three"), console, Stages())
     assert [pair.name for pair in held] == ["pair 0", "pair 1", "pair 2"]
     assert console.notes == ["a", "b"]
 

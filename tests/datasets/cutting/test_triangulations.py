@@ -83,6 +83,6 @@ def test_what_is_refused() -> None:
     with pytest.raises(ValueError, match="n_vertices=1200 must lie between 4 and 1199"):
         retriangulate(BALL, 1200)
     half = cut_plane(BALL, (0, 0, 0), (0, 0, 1)).part
-    with pytest.raises(ValueError, match="has a border"):
+    with pytest.raises(ValueError, match="has a boundary"):
         retriangulate(half, 100)
     assert retriangulate(torus(n_vertices=800), 300, even=True).of(torus(n_vertices=800).vertices).genus == 1

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from partwhole.datasets import make_body
-from partwhole.datasets.shapes.bodies.skeleton import rotation_about
+from partwhole.datasets.shapes.bodies.rig import rotation_about
 from partwhole.datasets.shapes.people import FILE, People
 from partwhole.datasets.shapes.people_poses import NECK, NEEDED, SPINE, random_turns
 

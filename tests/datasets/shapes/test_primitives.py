@@ -75,7 +75,7 @@ def test_solids_look_outwards():
     assert np.all(np.einsum("mi,mi->m", tube.vertex_normals[:, :2], tube.vertices[:, :2]) > 0.9)
 
 
-def test_vertices_lie_on_the_ideal_surface_and_borders_on_the_border():
+def test_vertices_lie_on_the_ideal_surface_and_boundaries_on_the_boundary():
     ring = shapes.annulus(1.0, 2.0, 700, jitter=1.0)
     radius = np.linalg.norm(ring.vertices[ring.boundary_vertices], axis=1)
     assert np.all(np.isclose(radius, 1) | np.isclose(radius, 2))

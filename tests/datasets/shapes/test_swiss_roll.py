@@ -45,16 +45,16 @@ def test_nothing_is_left_in_what_is_missing() -> None:
 
 
 @pytest.mark.parametrize("variant", ["whole", "hole", "cut"])
-def test_the_boundary_lies_along_the_rim(variant) -> None:
+def test_the_boundary_lies_along_the_edges_of_the_sheet(variant) -> None:
     roll = swiss_roll(variant=variant, seed=1)
     along, across = roll.flat.T
     length = arc_length(4.5 * np.pi) - arc_length(1.5 * np.pi)
-    to_rim = np.minimum.reduce([along, length - along, across, 30 - across])
-    assert roll.boundary[to_rim < 0.2].all()
+    to_edge = np.minimum.reduce([along, length - along, across, 30 - across])
+    assert roll.boundary[to_edge < 0.2].all()
     if variant == "whole":
-        assert not roll.boundary[to_rim > 4].any()
+        assert not roll.boundary[to_edge > 4].any()
     else:
-        assert roll.boundary[to_rim > 4].any()
+        assert roll.boundary[to_edge > 4].any()
 
 
 def test_noise_moves_points_only() -> None:

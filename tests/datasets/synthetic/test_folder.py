@@ -113,7 +113,7 @@ def test_a_list_of_pairs(root: Path) -> None:
         ("maps/one.csv", "0,1\n", ValueError, r"^\S*one.csv should begin with the line part_vertex"),
         ("maps/one.vts", "0\n", ValueError, "counted from 1"),
         ("maps/one.vts", "1\n91\n", ValueError, "maps 2 vertices, one has 45; give one for each"),
-        ("maps/one.vts", "91\n" * 45, ValueError, "speaks of vertex 90, ball has vertices 0 to 89"),
+        ("maps/one.vts", "91\n" * 45, ValueError, "refers to vertex 90, ball has vertices 0 to 89"),
     ],
 )
 def test_what_is_wrong_is_named(root: Path, file: str, text: str, error: type[Exception], message: str) -> None:

@@ -78,7 +78,7 @@ def test_the_ground_truth_is_the_same_point_of_everyone(people: People) -> None:
 
 def test_at_rest_the_truth_lies_where_the_part_lies(people: People) -> None:
     """The same person, unposed and unturned: part and whole are one surface, up to the sagitta of the triangles."""
-    pairs = people_pairs(people, 1, which=[1], strength=0.0, heading=0.0, **KNOBS)
+    pairs = people_pairs(people, 1, which=[1], strength=0.0, yaw=0.0, **KNOBS)
     (pair,) = pairs
     there = pair.ground_truth.points(pair.whole.vertices)
     there -= there.mean(axis=0)
@@ -91,7 +91,7 @@ def test_at_rest_the_truth_lies_where_the_part_lies(people: People) -> None:
 
 
 def test_headings_turn_about_the_vertical(people: People) -> None:
-    still, turned = (people_pairs(people, 1, heading=heading, **KNOBS)[0] for heading in (0.0, 180.0))
+    still, turned = (people_pairs(people, 1, yaw=yaw, **KNOBS)[0] for yaw in (0.0, 180.0))
     for one, two in ((still.part, turned.part), (still.whole, turned.whole)):
         np.testing.assert_allclose(one.vertices[:, 1], two.vertices[:, 1], atol=1e-12)
         np.testing.assert_allclose(*(np.linalg.norm(m.vertices[:, [0, 2]], axis=1) for m in (one, two)), atol=1e-12)
@@ -99,7 +99,7 @@ def test_headings_turn_about_the_vertical(people: People) -> None:
 
 
 def test_part_and_whole_never_share_triangles(people: People) -> None:
-    pairs = people_pairs(people, 2, same_person=1.0, heading=0.0, **KNOBS)
+    pairs = people_pairs(people, 2, same_person=1.0, yaw=0.0, **KNOBS)
     sizes = {pair.whole.n_vertices for pair in pairs}
     assert len(sizes) > 1
     for pair in pairs:
@@ -141,7 +141,7 @@ def test_generated_bodies() -> None:
         ({"parts_per_pose": 0}, "parts_per_pose=0 must be at least 1"),
         ({"wholes_per_part": 0}, "wholes_per_part=0 must be at least 1"),
         ({"same_person": 1.5}, "same_person=1.5 must lie between 0 and 1"),
-        ({"heading": 270.0}, "heading=270.0 must lie between 0 and 180 degrees"),
+        ({"yaw": 270.0}, "yaw=270.0 must lie between 0 and 180 degrees"),
         ({"triangulations": 1}, "triangulations=1 must be at least 2"),
         ({"which": [0, 3]}, r"which=\[0, 3\] must name different people out of 0 to 2"),
         ({"which": [1, 1]}, "must name different people"),

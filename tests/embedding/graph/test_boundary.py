@@ -60,7 +60,7 @@ def test_few_points_coinciding_points_and_points_on_a_line() -> None:
 
 
 def test_a_point_alone_is_no_boundary() -> None:
-    """One hole of a single missing grid point has a rim of four; raise the threshold until one is left of them."""
+    """One hole of a single missing grid point has a boundary of four; raise the threshold until one is left of them."""
     grid = np.stack(np.meshgrid(np.arange(30.0), np.arange(30.0)), axis=-1).reshape(-1, 2)
     found = boundary_points(grid)
     inside = np.all((grid > 5) & (grid < 24), axis=1)

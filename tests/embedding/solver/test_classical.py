@@ -91,7 +91,7 @@ def test_known_distances_stay_even_where_a_way_round_is_shorter() -> None:
 def test_no_way_between_pieces_is_an_error() -> None:
     D = pairwise_distances(np.arange(6.0)[:, None])
     D[:3, 3:] = D[3:, :3] = np.inf
-    with pytest.raises(ValueError, match="distances has no way over known distances from point 0 to every other"):
+    with pytest.raises(ValueError, match="distances has no path over known distances from point 0 to every other"):
         classical_scaling(D)
 
 

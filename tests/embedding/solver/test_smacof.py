@@ -242,7 +242,7 @@ def test_given_arrays_are_left_as_they_are() -> None:
 
 def test_result_is_frozen_and_says_what_it_is() -> None:
     found = weighted_smacof(distances_of(np.random.default_rng(18).normal(size=(9, 3))))
-    assert repr(found).startswith("Scaling(9 points in R^2, normalised stress 0.")
+    assert repr(found).startswith("MDSResult(9 points in R^2, normalised stress 0.")
     assert repr(found).endswith(f"converged in {found.n_iter} steps)")
     with pytest.raises(FrozenInstanceError):
         found.stress = 0.0

@@ -112,7 +112,7 @@ def test_wholes_with_holes_are_noted(config) -> None:
 
 
 def test_no_pairs(config) -> None:
-    for nothing in ([], Pairs.given([], name="none"), iter(())):
+    for nothing in ([], Pairs.from_list([], name="none"), iter(())):
         with pytest.raises(ValueError, match="there are no pairs; a data set yields at least one part and its whole"):
             prepare_pairs(nothing, config)
 

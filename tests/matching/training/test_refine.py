@@ -56,7 +56,7 @@ def hands() -> Pairs:
     body = make_body("hand", 500, seed=3)
     cuts = [random_cuts(body.pose(k), recipe="pfaust-m", seed=k) for k in range(2)]
     made = [Pair.of_cut(cut, centre="whole", name=f"hand {k}") for k, cut in enumerate(cuts)]
-    return Pairs.given(made, name="hands")
+    return Pairs.from_list(made, name="hands")
 
 
 @pytest.fixture(scope="module")

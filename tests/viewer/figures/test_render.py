@@ -8,7 +8,7 @@ import pytest
 from partwhole.datasets.shapes.primitives import sphere, sphere_cap
 from partwhole.mesh import Mesh
 from partwhole.viewer.figures.camera import Camera
-from partwhole.viewer.figures.render import Dots, Polyline, render
+from partwhole.viewer.figures.render import GUARANTEED, Dots, Polyline, colormap, render, rgb
 
 FROM_ABOVE = Camera(azimuth=-90, elevation=90, up="z", distance=np.inf)  # x to the right, y up
 SQUARE = Mesh([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], [[0, 1, 2], [0, 2, 3]])
@@ -158,3 +158,22 @@ def test_flat_points_and_specks_still_give_a_picture() -> None:
 def test_bad_input_is_named(knobs: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         plain(SQUARE, **knobs)
+
+
+def test_colours_of_the_criteria_can_be_told_apart() -> None:
+    colors = np.stack([rgb(color) for color in GUARANTEED.values()])
+    apart = np.linalg.norm(colors[:, None] - colors[None], axis=2)
+    assert apart[~np.eye(len(colors), dtype=bool)].min() > 0.25
+
+
+def test_a_colour_map_runs_from_its_first_to_its_last_colour() -> None:
+    table = colormap("viridis")
+    assert table.shape == (256, 3)
+    np.testing.assert_allclose(table[[0, -1]], [[0.267, 0.005, 0.329], [0.993, 0.906, 0.144]], atol=1e-3)
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(ValueError, match="'sunset' is unknown"):
+        colormap("sunset")
+    with pytest.raises(ValueError, match="'#12' is not a colour"):
+        rgb("#12")

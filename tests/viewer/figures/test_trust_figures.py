@@ -11,7 +11,7 @@ import pytest
 from partwhole.criterion.thresholds import wormhole_criterion
 from partwhole.datasets.shapes.primitives import sphere_cap
 from partwhole.geodesics import geodesic_distances
-from partwhole.viewer.figures.colors import CHOSEN, GUARANTEED, rgb
+from partwhole.viewer.figures.render import CHOSEN, GUARANTEED, rgb
 from partwhole.viewer.figures.trust_figures import Region, _two_sides, heat_figure, shares_figure, trust_figure
 
 CAP = sphere_cap(300, 2.2)

@@ -11,10 +11,11 @@ from partwhole.viewer.page import export as module
 from partwhole.viewer.page.export import content_security_policy, export_report, page_html, page_source, script
 from partwhole.viewer.page.scene import Scene
 
-MODULES = sorted(path.name for path in (Path(module.__file__).parent / "page").glob("*.js"))
+MODULES = sorted(path.name for path in (Path(module.__file__).parent / "front_end").glob("*.js"))
 
 
 def test_all_modules_are_in_the_page_once() -> None:
+    assert len(MODULES) > 10
     for name in MODULES:
         first = page_source(name).splitlines()[0]
         assert first.startswith("// ")

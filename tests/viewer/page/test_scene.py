@@ -13,7 +13,7 @@ from partwhole.datasets.cutting.cuts import Cut
 from partwhole.mesh import Mesh
 from partwhole.store.cache import Cache
 from partwhole.viewer.page.packing import unpack
-from partwhole.viewer.page.scene import Scene, Shown
+from partwhole.viewer.page.scene import DisplayedSurface, Scene
 
 
 def test_all_of_a_scene_is_packed(scene: Scene, cut: Cut) -> None:
@@ -68,7 +68,7 @@ def test_a_part_that_no_manifold_has_proves_nothing(cut: Cut) -> None:
 
 def test_views_of_large_surfaces_are_found_without_drawing_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("partwhole.viewer.page.scene._MOST_LOOKED_AT", 10)
-    assert Shown.of(sphere(100)).camera.elevation == 12.0
+    assert DisplayedSurface.of(sphere(100)).camera.elevation == 12.0
 
 
 def test_errors_where_the_truth_is_known(scene: Scene, cut: Cut) -> None:
@@ -83,7 +83,7 @@ def test_errors_where_the_truth_is_known(scene: Scene, cut: Cut) -> None:
 def test_what_does_not_belong_together_is_refused(scene: Scene, cut: Cut) -> None:
     with pytest.raises(ValueError, match="vertex_map needs a whole"):
         Scene.of(cut.part, None, cut.vertex_map)
-    with pytest.raises(ValueError, match="speaks of vertices 0 to 99999 of the whole"):
+    with pytest.raises(ValueError, match="refers to vertices 0 to 99999 of the whole"):
         Scene.of(cut.part, cut.whole, np.where(cut.vertex_map == cut.vertex_map[0], 99999, 0))
     with pytest.raises(ValueError, match="vertex_map has 10 entries"):
         Scene.of(cut.part, cut.whole, cut.vertex_map[:10])
@@ -104,7 +104,7 @@ def test_the_whole_is_first_seen_where_the_part_is_mapped_to(scene: Scene, cut: 
     turned = Mesh(cut.whole.vertices * [-1, -1, 1], cut.whole.faces)
     other = Scene.of(cut.part, turned, cut.vertex_map)
     assert other.whole_camera.axes[2] @ (part_eye * [-1, -1, 1]) > 0.8
-    assert Scene.of(cut.part, cut.whole).whole_camera == Shown.of(cut.whole).camera
+    assert Scene.of(cut.part, cut.whole).whole_camera == DisplayedSurface.of(cut.whole).camera
 
 
 def test_the_whole_stands_as_the_part_does(scene: Scene, cut: Cut) -> None:

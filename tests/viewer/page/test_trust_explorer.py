@@ -59,10 +59,10 @@ def test_paths_have_the_length_of_their_distance(cut: Cut) -> None:
             np.testing.assert_allclose(way[[0, -1]], cut.part.vertices[[other, 57]], atol=1e-12)
 
 
-def test_a_path_from_the_border_begins_there(cut: Cut) -> None:
+def test_a_path_from_the_boundary_begins_there(cut: Cut) -> None:
     explorer = TrustExplorer.of(cut.part)
     start = int(cut.part.boundary_vertices[4])
-    way = explorer.path_from_border(start, 57)
+    way = explorer.path_from_boundary(start, 57)
     np.testing.assert_allclose(way[[0, -1]], cut.part.vertices[[start, 57]])
 
 

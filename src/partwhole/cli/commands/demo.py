@@ -130,7 +130,7 @@ def _with_holes(body: Body, seed: int) -> Cut:
 
 
 def _draw_shares(row: ConsistencyRow, path: Path) -> None:
-    from partwhole.viewer.figures.colors import GUARANTEED
+    from partwhole.viewer.figures.render import GUARANTEED
     from partwhole.viewer.figures.trust_figures import shares_figure
 
     bars = [(SYMBOLS[g.kind], g.n_guaranteed / row.n_pairs, GUARANTEED[g.kind]) for g in row.criteria]

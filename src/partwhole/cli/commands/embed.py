@@ -61,8 +61,8 @@ def embed(
     Writes coordinates.csv and coordinates.npy, a row for each point in the order of the file, map.png and summary.json, by
     default into a folder named after the file.
     """
-    from partwhole.embedding.methods.comparison import Sample, named, run_method
-    from partwhole.embedding.methods.sample import check_connected
+    from partwhole.embedding.methods.comparison import EmbeddingTask, named, run_method
+    from partwhole.embedding.methods.task import check_connected
 
     console = Console(as_json=as_json, quiet=quiet)
     place = Path(f"{data.stem}-map") if output is None else output
@@ -75,7 +75,9 @@ def embed(
     if boundary not in ("auto", "none"):
         rim = read_boundary(Path(boundary), len(points))
     power: float | Literal["auto"] = "auto" if falloff is None else falloff
-    sample = Sample(given, boundary=rim, n_neighbors=neighbors, n_components=components, seed=seed, falloff=power)
+    sample = EmbeddingTask(
+        given, boundary=rim, n_neighbors=neighbors, n_components=components, seed=seed, falloff=power
+    )
     trusted = method in ("whcie", "tcie")
     if not (trusted or boundary == "auto"):
         console.note(f"--boundary plays no part in {named(method).label}")
@@ -171,7 +173,7 @@ def _draw(path: Path, points: np.ndarray, embedding: np.ndarray, label: str, bou
 def _trust(sample: Any, method: MapMethod, embedding: np.ndarray) -> dict[str, Any]:
     """What the map was made from: the boundary, the share of pairs that is guaranteed, and how well these are kept."""
     from partwhole.criterion.points import criterion_of_points
-    from partwhole.embedding.methods.agreement import map_stress
+    from partwhole.embedding.methods.quality import map_stress
 
     kind: Literal["wormhole", "boundary"] = "wormhole" if method == "whcie" else "boundary"
     mask = criterion_of_points(kind, sample.distances, sample.boundary_points, sample.points).mask

@@ -29,8 +29,8 @@ from partwhole.cli.shared.models import ModelsOption, load_models, model_file
 from partwhole.cli.shared.options import JsonOption, Method, OutputOption, QuietOption
 from partwhole.cli.shared.overwriting import check_folder
 from partwhole.cli.shared.pairs import PUBLISHED_AS, DataOption, SetName, SetOption, Split, files_of, pairs_from, set_of
-from partwhole.datasets.cutting.turning import with_parts_turned
 from partwhole.datasets.pairs import Pair, Pairs
+from partwhole.datasets.transforms import with_parts_turned
 from partwhole.evaluation import (
     Calibration,
     Evaluation,

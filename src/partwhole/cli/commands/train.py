@@ -29,8 +29,8 @@ from partwhole.cli.shared.options import JsonOption, QuietOption
 from partwhole.cli.shared.overwriting import check_folder
 from partwhole.cli.shared.pairs import DataOption, SetName, SetOption, files_of, held_out, pairs_from, set_of
 from partwhole.cli.shared.train_command import WRITES, Order
-from partwhole.datasets.cutting.coarser import with_fewer_vertices
 from partwhole.datasets.pairs import Pair, Pairs
+from partwhole.datasets.transforms import with_fewer_vertices
 from partwhole.matching.config import PRESETS
 
 if TYPE_CHECKING:

@@ -101,8 +101,8 @@ def draw_trust(
     """The figure of guaranteed regions and that of soft masks, each if a path for it is given."""
     if path is None and soft is None:
         return
+    from partwhole.viewer.figures.camera import automatic_camera
     from partwhole.viewer.figures.trust_figures import TITLES, Region, heat_figure, row_of, trust_figure
-    from partwhole.viewer.figures.viewpoint import automatic_camera
 
     camera = automatic_camera(mesh, vertex=vertex, up=up)
     if path is not None:

@@ -47,7 +47,7 @@ def demo_match(cut: Cut, pose: Mesh, model: str, folder: Path, console: Console)
     console : told of progress
     """
     from partwhole.cli.shared.models import named_model
-    from partwhole.datasets.ground_truth import GroundTruth
+    from partwhole.datasets.pairs import GroundTruth
     from partwhole.evaluation import geodesic_errors
     from partwhole.geodesics import geodesic_distances
     from partwhole.matching.pipeline import match

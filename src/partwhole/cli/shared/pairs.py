@@ -128,8 +128,8 @@ def held_out(pairs: Pairs, *, share: float = 0.1, seed: int = 0) -> tuple[Pairs,
     count = min(max(1, round(share * len(parts))), len(parts) - 1)
     chosen = {parts[k] for k in np.random.default_rng(seed).choice(len(parts), count, replace=False)}
     return (
-        pairs.where(lambda part, whole: part not in chosen),
-        pairs.where(lambda part, whole: part in chosen, name=f"{pairs.name}, validation"),
+        pairs.subset([key for key in pairs.keys if key[0] not in chosen]),
+        pairs.subset([key for key in pairs.keys if key[0] in chosen], name=f"{pairs.name}, validation"),
     )
 
 
@@ -168,7 +168,7 @@ def _pfaust(folder: Path, level: Literal["M", "H"], split: Split) -> Pairs:
         return collection.test_pairs()
     every = collection.pairs(range(100), range(0, 100, 10))
     # nobody is matched across the split
-    return every.where(lambda part, whole: (part < 80) == (whole < 80))
+    return every.subset([(part, whole) for part, whole in every.keys if (part < 80) == (whole < 80)])
 
 
 def _shrec16(folder: Path, damage: Literal["cuts", "holes"], split: Split) -> Pairs:
@@ -196,7 +196,7 @@ def _own(folder: Path, split: Split, tell: Note) -> Pairs:
     if split == "all":
         raise ValueError(f"{folder} is split into train/ and test/: choose one with --split")
     pairs = FolderPairs(folder / split)
-    return pairs.where(lambda part, whole: True, name=f"{folder.resolve().name} {split}")
+    return pairs.subset(pairs.keys, name=f"{folder.resolve().name} {split}")
 
 
 def _bodies(split: Split) -> Pairs:
@@ -206,4 +206,5 @@ def _bodies(split: Split) -> Pairs:
     if split == "all":
         return pairs
     first = _BODIES - _TEST_BODIES
-    return pairs.where(lambda part, whole: (part.body < first) == (split == "train"), name=f"{pairs.name}, {split}")
+    chosen = [(part, whole) for part, whole in pairs.keys if (part.body < first) == (split == "train")]
+    return pairs.subset(chosen, name=f"{pairs.name}, {split}")

@@ -1,1 +1,1 @@
-"""Parts cut from surfaces, and pairs changed: coarser, turned, triangulated anew."""
+"""Parts cut from surfaces, and other triangulations of a surface."""

@@ -176,7 +176,7 @@ def _eroded(mesh: Mesh, target: float, rng: np.random.Generator) -> Bool[np.ndar
 
 
 def _keep(mesh: Mesh, keep: Bool[np.ndarray, "n"], cutter: str) -> Cut:
-    """The largest piece of what is kept, without vertices where it hangs together by a single point."""
+    """The largest piece of what is kept, without vertices that join two pieces by a single point."""
     vertex_map = np.arange(mesh.n_vertices)
     part = mesh
     while True:

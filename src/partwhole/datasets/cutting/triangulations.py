@@ -1,4 +1,4 @@
-"""Other triangulations of a surface whose points are known: each vertex a point in a triangle of the first one."""
+"""Retriangulation: each vertex of the new triangulation is a known point in a triangle of the old one."""
 
 from __future__ import annotations
 
@@ -7,20 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole.datasets.shapes.bodies.relaxation import relax
+from partwhole.datasets.shapes.bodies.meshing import flip_edges, relax_step
 from partwhole.mesh import Mesh, decimate
 
 # how many of the nearest vertices have their triangles looked at
 _NEIGHBOURS = 5
-_ROUNDS = 6
+_RELAXATIONS = 6
 
 
 @dataclass(frozen=True, eq=False)
 class Triangulation:
     """Vertex i lies at Σ_c weights[i, c] · x(corners[i, c]) of a fine triangulation with vertices x.
 
-    A body in any pose, and any body with the same fine triangulation, is thereby triangulated anew: posing and
-    triangulating commute.
+    It applies to a body in any pose, and to any body with the same fine triangulation: posing and triangulating commute.
 
     Attributes
     ----------
@@ -58,7 +57,7 @@ def retriangulate(
     ----------
     mesh : the fine triangulation
     n_vertices : fewer than the mesh has
-    even : move vertices, too
+    even : move the vertices towards equilateral triangles
     seed : decides which vertices are left
 
     Examples
@@ -74,7 +73,7 @@ def retriangulate(
         )
     if not mesh.is_closed:
         raise ValueError(
-            f"{mesh.name} has a border; only closed surfaces are triangulated anew, cut the result instead"
+            f"{mesh.name} has a boundary; only closed surfaces can be retriangulated, cut the result instead"
         )
     rng = np.random.default_rng(seed)
     step = (mesh.area / mesh.n_vertices) ** 0.5
@@ -86,13 +85,12 @@ def retriangulate(
         corners = np.repeat(kept[:, None], 3, axis=1)
         return Triangulation(corners, np.tile([1.0, 0.0, 0.0], (len(kept), 1)), coarse.mesh.faces)
     finder = PointFinder(mesh)
-    faces = coarse.mesh.faces
-
-    def project(points: Float[np.ndarray, "n 3"]) -> Float[np.ndarray, "n 3"]:
-        return finder.places(points, directions).points(mesh.vertices)
-
     directions = mesh.vertex_normals[kept]
-    vertices, faces = relax(mesh.vertices[kept], faces, project, rounds=_ROUNDS)
+    vertices, faces = mesh.vertices[kept], coarse.mesh.faces
+    for _ in range(_RELAXATIONS):
+        vertices, faces = relax_step(vertices, faces)
+        vertices = finder.places(vertices, directions).points(mesh.vertices)
+    faces = flip_edges(vertices, faces)
     places = finder.places(vertices, directions)
     return Triangulation(places.corners, places.weights, faces)
 
@@ -100,7 +98,7 @@ def retriangulate(
 def locate(source: Triangulation, target: Triangulation, mesh: Mesh) -> Triangulation:
     """For each vertex of `source` the point of `target` where it lies; both triangulate the same fine mesh.
 
-    The nearest point is taken on the surface given; corners of the result are vertices of `target`.
+    The nearest point is taken on `mesh`; corners of the result are vertices of `target`.
     """
     there = target.of(mesh.vertices, name=mesh.name)
     directions = np.einsum("nc,ncd->nd", source.weights, mesh.vertex_normals[source.corners])
@@ -108,7 +106,7 @@ def locate(source: Triangulation, target: Triangulation, mesh: Mesh) -> Triangul
 
 
 class PointFinder:
-    """Nearest points of a surface, on the side that looks the same way, so that no point changes sides of an ear.
+    """Nearest points of a surface, among faces whose normals agree, so that no point crosses a thin part such as an ear.
 
     Parameters
     ----------
@@ -156,7 +154,7 @@ def weights_in_triangles(
     b: Float[np.ndarray, "n f 3"],
     c: Float[np.ndarray, "n f 3"],
 ) -> Float[np.ndarray, "n f 3"]:
-    """Barycentric weights of the point of each triangle that is nearest to the point given.
+    """Barycentric weights of the point of each triangle that is nearest to the given point.
 
     Inside, they solve the normal equations; outside, the nearest point of the three sides is taken.
 

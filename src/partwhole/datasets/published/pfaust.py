@@ -14,9 +14,8 @@ import numpy as np
 from jaxtyping import Int
 
 from partwhole.datasets.cutting.cuts import Cut
-from partwhole.datasets.ground_truth import GroundTruth
-from partwhole.datasets.pairs import Pair, Pairs
-from partwhole.datasets.published.number_files import read_npz, read_numbers, read_vts
+from partwhole.datasets.number_files import read_npz, read_numbers, read_vts
+from partwhole.datasets.pairs import GroundTruth, Pair, Pairs
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import read_mesh
 from partwhole.store.arguments import checked_path

@@ -13,9 +13,8 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Int
 
-from partwhole.datasets.ground_truth import GroundTruth
-from partwhole.datasets.pairs import Pair, Pairs
-from partwhole.datasets.published.number_files import counted_from_zero, read_numbers, read_vts
+from partwhole.datasets.number_files import counted_from_zero, read_numbers, read_vts
+from partwhole.datasets.pairs import GroundTruth, Pair, Pairs
 from partwhole.mesh import Mesh
 from partwhole.mesh.formats import off
 from partwhole.mesh.formats.common import counted
@@ -47,7 +46,7 @@ class Shrec16:
     root : folder that holds null/ and cuts/ or holes/; or a folder whose shrec16/ does
     damage : "cuts" or "holes"
     centre : "own", each part on its own vertex mean; "whole", where its file has it: the files of a class have one origin,
-        so that a part then tells by its place, though in another pose, where on the whole it was
+        so that the position of a part then hints at where on the whole it was, though in another pose
     """
 
     root: Path

@@ -1,1 +1,1 @@
-"""Surfaces made here: primitives, the Swiss roll, bodies, people."""
+"""Generated surfaces: primitives, the Swiss roll, bodies, people."""

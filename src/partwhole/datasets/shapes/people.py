@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy import sparse
 
-from partwhole.datasets.published.number_files import read_npz
+from partwhole.datasets.number_files import read_npz
 from partwhole.datasets.shapes.people_poses import NEEDED, Turns, random_turns
 from partwhole.mesh import Mesh
 from partwhole.store.arguments import checked_path

@@ -1,7 +1,7 @@
 """Poses for the people of `People`: random joint angles, in the ranges of a person who stands, walks, bends or crouches.
 
 y is up, z is forward and x is the person's left. Angles are in degrees and written for the left side; the right side is
-their mirror image. Elbows and knees bend one way only, twist is shared by neighbouring bones, so that limbs keep their
+their mirror image. Elbows and knees bend in one direction only; neighbouring bones share twist, so that limbs keep their
 girth.
 """
 
@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from partwhole.datasets.shapes.bodies.skeleton import rotation_about
+from partwhole.datasets.shapes.bodies.rig import rotation_about
 
 Legs = Literal["stand", "walk", "lunge", "crouch", "one leg up"]
 Back = Literal["upright", "bent", "twisted", "sideways"]

@@ -2,7 +2,7 @@
 
 All are manifold, consistently oriented (normals of a solid point outwards, those of a flat piece along +z) and have
 exactly the number of vertices asked for. Every vertex lies on the ideal surface. `jitter` between 0 and 1 moves
-vertices at random within the surface, so that the triangulation is irregular; border vertices stay on the border.
+vertices at random within the surface, so that the triangulation is irregular; boundary vertices stay on the boundary.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def annulus(
 ) -> Mesh:
     """The flat ring inner ≤ |x| ≤ outer at z = 0.
 
-    The shortest way between two points is the segment between them or, where the hole is in the way, two tangents of
+    The shortest path between two points is the segment between them or, where the hole blocks it, two tangents of
     the inner circle and the arc between them.
 
     Parameters
@@ -137,7 +137,7 @@ def sphere_cap(
     jitter: float = 0.0,
     seed: int | np.random.Generator = 0,
 ) -> Mesh:
-    """The points of a sphere within `angle` of its north pole +z; one border, a circle of latitude.
+    """The points of a sphere within `angle` of its north pole +z; its boundary is a circle of latitude.
 
     For angle ≤ π/2 the cap is convex and distances are those of the sphere. Its area is 2π radius² (1 − cos angle).
 

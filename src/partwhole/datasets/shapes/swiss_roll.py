@@ -19,7 +19,7 @@ _ACROSS = (0.4, 0.6)
 # A point whose nearest neighbours, this many, would not all be there lies on the boundary.
 _NEIGHBOURS = 6
 
-# How far the sheet is thought to go on beyond its rim, in shares of its sides: more than the neighbours reach.
+# How far the sheet is thought to go on beyond its boundary, in shares of its sides: more than the neighbours reach.
 _BEYOND = 0.2
 
 
@@ -32,7 +32,7 @@ class SwissRoll:
     points : positions in space, noise included
     flat : where each point lies on the unrolled sheet, before noise: arc length along the roll, and width. The map
         from the sheet to the roll keeps all lengths, so this is what an embedding in the plane should give back
-    boundary : True for points on the rim of the sheet or of what is missing: they lie within half a spacing of it (the
+    boundary : True for points on the boundary of the sheet or of what is missing: they lie within half a spacing of it (the
         spacing is the square root of the area that a sample has to itself), or at least one of the six nearest points,
         were the sheet complete and endless, is not there
     variant, noise : as asked for
@@ -146,7 +146,7 @@ def _at_the_edge(
 
 
 def _outside(n_samples: int, rng: np.random.Generator) -> Float[np.ndarray, "m 2"]:
-    """Samples, equally dense, of the sheet's continuation beyond its rim."""
+    """Samples, equally dense, of the sheet's continuation beyond its boundary."""
     side = 1 + 2 * _BEYOND
     place = side * rng.random((round(n_samples * side**2), 2)) - _BEYOND
     return place[np.any((place < 0) | (place > 1), axis=1)]

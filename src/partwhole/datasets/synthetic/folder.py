@@ -1,4 +1,4 @@
-"""Pairs of one's own: a folder with wholes/, parts/ and, where the truth is known, maps/."""
+"""Pairs from a folder of your own, with wholes/, parts/ and, where the truth is known, maps/."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from partwhole.datasets.ground_truth import GroundTruth
-from partwhole.datasets.pairs import Pair, Pairs
-from partwhole.datasets.published.number_files import read_npz, read_vts
+from partwhole.datasets.number_files import read_npz, read_vts
+from partwhole.datasets.pairs import GroundTruth, Pair, Pairs
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import FORMATS, read_mesh
 from partwhole.store.arguments import checked_path
@@ -81,7 +80,7 @@ class FolderPairs(Pairs):
 
 
 def mesh_files(folder: Path) -> list[Path]:
-    """The files in a folder that meshes are read from, in order; hidden ones are none of the user's."""
+    """The files in a folder that meshes are read from, in order; hidden files are ignored."""
     return [
         path
         for path in sorted(folder.iterdir())

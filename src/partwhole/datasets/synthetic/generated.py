@@ -11,8 +11,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from partwhole.datasets.cutting.cuts import Cut, Recipe, random_cuts
-from partwhole.datasets.ground_truth import GroundTruth
-from partwhole.datasets.pairs import Pair, Pairs
+from partwhole.datasets.pairs import GroundTruth, Pair, Pairs
 from partwhole.datasets.shapes.bodies import Body, make_body
 from partwhole.datasets.shapes.bodies.body import Plan
 from partwhole.mesh import Mesh
@@ -42,16 +41,16 @@ class PartKey(NamedTuple):
 
 
 @dataclass(frozen=True, init=False)
-class BodyPoses(Mapping):  # not of str to Mesh: who checks types at run time would make a body to look at it
+class BodyPoses(Mapping):  # not of str to Mesh: a type checker at run time would make a body to look at it
     """Bodies in several poses, by name; each is made when it is asked for, in metres.
 
     The name "biped03-pose1" is pose 1 of body 3; pose 0 is the rest pose. All poses of a body have the same faces. What a
-    name means depends on nothing but the name and the knobs: ten bodies begin with the same five as five do.
+    name means depends on the name and the settings only: the first five of ten bodies are the same as five bodies.
 
     Parameters
     ----------
-    n_bodies : so many, of random proportions
-    poses : of each, the rest pose not counted
+    n_bodies : number of bodies, of random proportions
+    poses : number of poses of each, without the rest pose
     plans : kind of the bodies, see `make_body`; several take turns
     n_vertices : of each body, at least 500
     strength : of the poses, see `Body.pose`
@@ -112,7 +111,7 @@ class BodyPoses(Mapping):  # not of str to Mesh: who checks types at run time wo
         return _body(self.plans[number % len(self.plans)], self.n_vertices, self.seed, number)
 
     def posed(self, key: WholeKey) -> Mesh:
-        """The body in the pose that the key says."""
+        """The body of the key in its pose."""
         body = self.body(key.body)
         mesh = (
             body.rest if key.pose == 0 else body.pose(self._random(_POSE, key.body, key.pose), strength=self.strength)
@@ -120,11 +119,11 @@ class BodyPoses(Mapping):  # not of str to Mesh: who checks types at run time wo
         return Mesh(mesh.vertices, mesh.faces, name=self.name_of(key))
 
     def cut(self, mesh: Mesh, key: PartKey, recipe: Recipe) -> Cut:
-        """The part that the key says, of its body in its pose."""
+        """The part of the key, cut from its body in its pose."""
         return random_cuts(mesh, recipe, self._random(_CUT, key.body, key.pose, key.part))
 
     def describe(self) -> dict[str, Any]:
-        """What decides the meshes, in plain values; the number of bodies and poses does not."""
+        """The settings that the meshes depend on, in plain values; not the number of bodies and poses."""
         return {
             "kind": "bodies",
             "plans": list(self.plans),
@@ -169,7 +168,7 @@ def body_pairs(
     the same part is the same surface in all its pairs, and so is a whole, and what is computed on it is computed once.
 
     Keys are `PartKey` (plan, body, pose, part) and `WholeKey` (plan, body, pose), so that bodies, poses or plans can be
-    held out. Bodies are made when a pair of theirs is asked for, about a second each, and kept.
+    held out. A body is made when a pair of it is first asked for, in about a second, and kept.
 
     Parameters
     ----------
@@ -235,5 +234,5 @@ def _body(plan: Plan, n_vertices: int, seed: int, number: int) -> Body:
 
 
 def _random(seed: int, what: int, *numbers: int) -> np.random.Generator:
-    """A stream of its own for each purpose and numbers; padded, since trailing zeros would not tell streams apart."""
+    """A random stream for each purpose and numbers; padded, since trailing zeros would not distinguish streams."""
     return np.random.default_rng([seed, what, *numbers, *[0] * (3 - len(numbers))])

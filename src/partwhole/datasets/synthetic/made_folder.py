@@ -1,4 +1,4 @@
-"""The folder of a set that is being made: who may write into it, what stays, and what it says about itself."""
+"""The folder that `make_set` writes into: what may be written, what is kept, and its description."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Int
 
 from partwhole._version import __version__
-from partwhole.datasets.published.number_files import read_npz
+from partwhole.datasets.number_files import read_npz
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import read_mesh, write_mesh
 from partwhole.store.atomic import atomic_write

@@ -72,7 +72,7 @@ def make_set(
     body: vertex i is the same point in each, and the ground truth of a part holds for all of them. Every mesh is scaled to
     area 1 and centred, as in `Pair`, before parts are cut from it; set.json says the factors.
 
-    A run that was interrupted goes on where it was, when it is called again with the same arguments. No file that is
+    An interrupted run resumes when it is called again with the same arguments. No file that is
     there is overwritten. Parts depend on the seed and on the name of their mesh only: meshes that are added later, with
     another call, change nothing about the others.
 
@@ -85,8 +85,8 @@ def make_set(
     parts : cut from each mesh
     pairs : what each part is matched to: "own", the mesh that it was cut from; "others", every other mesh with the same
         faces; "all", both
-    seed : decides where is cut
-    repair : mend defects of the files, see `repair`
+    seed : decides where the cuts are
+    repair : repair defects of the files, see `repair`
     strict : raise for the first file that can't be used, instead of leaving it out and saying so in `skipped`
     progress : called with (steps done, steps in all)
 

@@ -1,7 +1,7 @@
 """Pairs whose part and whole never share a triangulation: posed people, and generated bodies of several plans.
 
-A network that sees the same triangles on part and whole learns to compare triangles. Here each surface is triangulated
-anew before it is cut or matched, and stands at a heading of its own.
+A network that sees the same triangles on part and whole learns to compare triangles. Here each surface is retriangulated
+before it is cut or matched, and has a random yaw.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ from jaxtyping import Float
 
 from partwhole.datasets.cutting.cuts import Recipe, random_cuts
 from partwhole.datasets.cutting.triangulations import Triangulation, locate, retriangulate
-from partwhole.datasets.ground_truth import GroundTruth
-from partwhole.datasets.pairs import Pair, Pairs
+from partwhole.datasets.pairs import GroundTruth, Pair, Pairs
 from partwhole.datasets.shapes.bodies.body import Plan
-from partwhole.datasets.shapes.bodies.skeleton import rotation_about
+from partwhole.datasets.shapes.bodies.rig import rotation_about
 from partwhole.datasets.shapes.people import People
 from partwhole.datasets.synthetic.generated import BodyPoses, PartKey, WholeKey
 from partwhole.mesh import Mesh
@@ -28,8 +27,8 @@ from partwhole.store.arguments import in_short
 Sizes = int | tuple[int, int]
 
 # what a stream of random numbers is for
-_POSE, _SIZE, _TRIANGULATION, _HEADING, _CUT, _WHOLES, _RECIPE = range(11, 18)
-# generated bodies are made so many times finer than the largest triangulation of theirs
+_POSE, _SIZE, _TRIANGULATION, _YAW, _CUT, _WHOLES, _RECIPE = range(11, 18)
+# how many times more vertices a generated body has than its largest triangulation
 _FINER = 2.5
 _KEPT = 256
 
@@ -44,7 +43,7 @@ def people_pairs(
     recipe: Recipe | Sequence[Recipe] = ("pfaust-m", "pfaust-h", "cuts", "holes"),
     wholes_per_part: int = 1,
     same_person: float = 0.5,
-    heading: float = 180.0,
+    yaw: float = 180.0,
     triangulations: int = 16,
     strength: float = 1.0,
     seed: int = 0,
@@ -52,26 +51,26 @@ def people_pairs(
 ) -> Pairs:
     """Parts cut from people in random poses; the whole is the same person, or another one, in another pose.
 
-    Part and whole have different triangulations, of different sizes, and different yaw_steps. The ground truth is the
+    Part and whole have different triangulations, of different sizes, and different yaw angles. The ground truth is the
     same point of the people's common surface, as a point in a triangle of the whole; `pairs.rounded()` gives vertices.
     Each whole has area 1; a part has the scale of the person that it was cut from, at area 1 in the triangulation that it
     was cut from. Coarse triangulations lose up to 4 % of the area (2000 vertices), so lengths agree to within 2 %.
 
     Keys are `PartKey` ("person", person, pose, part) and `WholeKey` ("person", person, pose), pose 0 being the rest pose.
-    A triangulation takes seconds to make and serves everyone; after that a pair takes a fraction of a second.
+    A triangulation takes seconds to make and is shared by all people; after that a pair takes a fraction of a second.
 
     Parameters
     ----------
-    people : whom to pose
+    people : the people to pose
     poses : of each person
     parts_per_pose : parts cut from each of these
     which : numbers of the people; all if None. Hold some out for tests
     n_vertices : of a whole, and of what a part is cut from: a number, or the least and the most
     recipe : how parts are cut, see `random_cuts`; one of several is drawn for each part
-    wholes_per_part : so many different wholes for each part
+    wholes_per_part : number of different wholes for each part
     same_person : share of the pairs whose whole is the person that the part was cut from
-    heading : every surface is turned about the vertical, y, by an angle between ± so many degrees
-    triangulations : that are there in all, half for parts and half for wholes
+    yaw : every surface is rotated about the vertical, y, by a random angle between −yaw and yaw, in degrees
+    triangulations : how many there are in all, half for parts and half for wholes
     strength : of the poses, see `People.pose`
     seed : decides everything
     name : what to call the set in tables
@@ -89,18 +88,18 @@ def people_pairs(
             return people.rest(body).vertices
         return people.pose_vertices(body, _random(seed, _POSE, body, pose), strength)
 
-    figures = _Figures(
+    posed = _PosedBodies(
         [WholeKey("person", k, pose) for k in numbers for pose in range(poses + 1)],
         people.rest,
         fine,
         dict.fromkeys(numbers, numbers),
         (low, high),
         triangulations,
-        heading,
+        yaw,
         seed,
     )
     return _pairs_of(
-        figures,
+        posed,
         _checked_recipes(recipe),
         poses=poses,
         parts=parts_per_pose,
@@ -119,13 +118,13 @@ def retriangulated_body_pairs(
     n_vertices: Sizes = (1000, 2000),
     recipe: Recipe | Sequence[Recipe] = ("pfaust-m", "pfaust-h", "cuts", "holes"),
     wholes_per_part: int = 1,
-    heading: float = 180.0,
+    yaw: float = 180.0,
     triangulations: int = 4,
     strength: float = 1.0,
     seed: int = 0,
     name: str | None = None,
 ) -> Pairs:
-    """Like `body_pairs`, with a triangulation and a heading of its own for each part and each whole.
+    """Like `body_pairs`, with a different triangulation and yaw for each part and each whole.
 
     The whole is the body that the part was cut from, in another pose. Parameters are those of `people_pairs` and of
     `body_pairs`; `triangulations` are made for each body.
@@ -138,18 +137,18 @@ def retriangulated_body_pairs(
     """
     low, high = _checked_sizes(n_vertices)
     bodies = BodyPoses(n_bodies, poses, plans=plans, n_vertices=int(_FINER * high), strength=strength, seed=seed)
-    figures = _Figures(
+    posed = _PosedBodies(
         list(bodies.keys_of_all),
         lambda body: bodies.body(body).rest,
         lambda body, pose: bodies.posed(WholeKey(bodies.plans[body % len(bodies.plans)], body, pose)).vertices,
         {body: (body,) for body in range(n_bodies)},
         (low, high),
         triangulations,
-        heading,
+        yaw,
         seed,
     )
     return _pairs_of(
-        figures,
+        posed,
         _checked_recipes(recipe),
         poses=poses,
         parts=parts_per_pose,
@@ -160,7 +159,7 @@ def retriangulated_body_pairs(
 
 
 @dataclass(frozen=True, eq=False)
-class _Figures:
+class _PosedBodies:
     """Bodies in poses, some of which share a fine triangulation, and the coarse triangulations made of it.
 
     Attributes
@@ -177,14 +176,14 @@ class _Figures:
     family: dict[int, tuple[int, ...]]
     sizes: tuple[int, int]
     triangulations: int
-    heading: float
+    yaw: float
     seed: int
 
     def __post_init__(self) -> None:
         if self.triangulations < 2:
             raise ValueError(f"triangulations={self.triangulations} must be at least 2, one for parts, one for wholes")
-        if not 0 <= self.heading <= 180:
-            raise ValueError(f"heading={self.heading} must lie between 0 and 180 degrees")
+        if not 0 <= self.yaw <= 180:
+            raise ValueError(f"yaw={self.yaw} must lie between 0 and 180 degrees")
 
     def random(self, *numbers: int) -> np.random.Generator:
         return _random(self.seed, *numbers)
@@ -235,13 +234,13 @@ class _Figures:
         )
 
     def turned(self, mesh: Mesh, *numbers: int) -> Mesh:
-        angle = np.radians(self.heading) * self.random(_HEADING, *numbers).uniform(-1, 1)
+        angle = np.radians(self.yaw) * self.random(_YAW, *numbers).uniform(-1, 1)
         centred = mesh.vertices - mesh.vertices.mean(axis=0)
         return Mesh(centred @ rotation_about((0.0, 1.0, 0.0), angle).T, mesh.faces, name=mesh.name)
 
 
 def _pairs_of(
-    figures: _Figures, recipes: tuple[Recipe, ...], *, poses: int, parts: int, wholes: int, same: float, name: str
+    posed: _PosedBodies, recipes: tuple[Recipe, ...], *, poses: int, parts: int, wholes: int, same: float, name: str
 ) -> Pairs:
     for what, value in (("poses", poses), ("parts_per_pose", parts), ("wholes_per_part", wholes)):
         if value < 1:
@@ -251,32 +250,32 @@ def _pairs_of(
 
     @lru_cache(maxsize=_KEPT)
     def whole(key: WholeKey) -> tuple[Mesh, float]:
-        mesh, factor = figures.surface(key, figures.number_of_whole(key), f"{key.plan}{key.body:02d}-pose{key.pose}")
-        return figures.turned(mesh, key.body, key.pose), factor
+        mesh, factor = posed.surface(key, posed.number_of_whole(key), f"{key.plan}{key.body:02d}-pose{key.pose}")
+        return posed.turned(mesh, key.body, key.pose), factor
 
     @lru_cache(maxsize=_KEPT)
     def part(key: PartKey) -> tuple[Mesh, np.ndarray]:
         label = f"{key.plan}{key.body:02d}-pose{key.pose} part {key.part}"
-        mesh, _ = figures.surface(WholeKey(*key[:3]), figures.number_of_part(key), label)
+        mesh, _ = posed.surface(WholeKey(*key[:3]), posed.number_of_part(key), label)
         numbers = key.body, key.pose, key.part + 1
-        recipe = recipes[int(figures.random(_RECIPE, *numbers).integers(len(recipes)))]
-        cut = random_cuts(mesh, recipe, figures.random(_CUT, *numbers))
-        return figures.turned(cut.part, *numbers), cut.vertex_map
+        recipe = recipes[int(posed.random(_RECIPE, *numbers).integers(len(recipes)))]
+        cut = random_cuts(mesh, recipe, posed.random(_CUT, *numbers))
+        return posed.turned(cut.part, *numbers), cut.vertex_map
 
     def load(of_part: PartKey, of_whole: WholeKey) -> Pair:
         (piece, vertex_map), (surface, factor) = part(of_part), whole(of_whole)
-        first = figures.family[of_part.body][0]
-        places = figures.crossing(first, figures.number_of_part(of_part), figures.number_of_whole(of_whole))
+        first = posed.family[of_part.body][0]
+        places = posed.crossing(first, posed.number_of_part(of_part), posed.number_of_whole(of_whole))
         truth = GroundTruth(np.arange(len(vertex_map)), places.corners[vertex_map], places.weights[vertex_map])
         return Pair(piece, surface, truth, name=f"{piece.name} → {surface.name}", scale=factor)
 
     keys: list[tuple[PartKey, WholeKey]] = []
-    for plan, body, pose in (key for key in figures.keys if key.pose > 0):
-        own = [key for key in figures.keys if key.body == body and key.pose != pose]
-        family = set(figures.family[body])
-        others = [key for key in figures.keys if key.body in family and key.body != body]
+    for plan, body, pose in (key for key in posed.keys if key.pose > 0):
+        own = [key for key in posed.keys if key.body == body and key.pose != pose]
+        family = set(posed.family[body])
+        others = [key for key in posed.keys if key.body in family and key.body != body]
         for number in range(parts):
-            rng = figures.random(_WHOLES, body, pose, number)
+            rng = posed.random(_WHOLES, body, pose, number)
             chosen = _choose(rng, own, others, wholes, same)
             keys += [(PartKey(plan, body, pose, number), key) for key in chosen]
     return Pairs(keys, load, name=name)
@@ -285,7 +284,7 @@ def _pairs_of(
 def _choose(
     rng: np.random.Generator, own: list[WholeKey], others: list[WholeKey], count: int, same: float
 ) -> list[WholeKey]:
-    """So many different wholes, of the same body or of others; as many as there are, if these are fewer."""
+    """`count` different wholes, of the same body or of others; fewer if there are not as many."""
     own, others = ([keys[k] for k in rng.permutation(len(keys))] for keys in (own, others))
     chosen: list[WholeKey] = []
     while len(chosen) < count and (own or others):
@@ -311,5 +310,5 @@ def _checked_recipes(recipe: Recipe | Sequence[Recipe]) -> tuple[Recipe, ...]:
 
 
 def _random(seed: int, what: int, *numbers: int) -> np.random.Generator:
-    """A stream of its own for each purpose and numbers; padded, since trailing zeros would not tell streams apart."""
+    """A random stream for each purpose and numbers; padded, since trailing zeros would not distinguish streams."""
     return np.random.default_rng([seed, what, *numbers, *[0] * (3 - len(numbers))])

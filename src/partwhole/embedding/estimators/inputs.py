@@ -1,4 +1,4 @@
-"""What an estimator was given, points, a mesh or distances, as one thing: distances along a surface and its boundary."""
+"""The input of an estimator, points, a mesh or distances, as distances along a surface and its boundary."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LONGER = ((2, 3.0), (4, 2.0))
 
 
 @dataclass(frozen=True, eq=False)
-class GivenSurface:
+class SurfaceInput:
     """Distances along a surface, the numbers of its boundary points, and where its points lie in space, if known.
 
     `along_graph` says that distances are lengths of paths from point to point, which are the less exact the longer.
@@ -43,7 +43,8 @@ class GivenSurface:
     along_graph: bool = False
 
 
-def surface_given(estimator: Any, X: Any, points: Any) -> GivenSurface:
+def checked_input(estimator: Any, X: Any, points: Any) -> SurfaceInput:
+    """Validate what `fit` was given and measure distances along its surface."""
     if estimator.metric not in ("euclidean", "precomputed"):
         raise ValueError(f'metric must be "euclidean" or "precomputed", got {estimator.metric!r}')
     if isinstance(X, str | os.PathLike):
@@ -62,7 +63,7 @@ def surface_given(estimator: Any, X: Any, points: Any) -> GivenSurface:
     return _from_distances(estimator, X, points) if precomputed else _from_points(estimator, X)
 
 
-def _from_points(estimator: Any, X: np.ndarray) -> GivenSurface:
+def _from_points(estimator: Any, X: np.ndarray) -> SurfaceInput:
     points, n, k = X.astype(np.float64), len(X), estimator.n_neighbors
     if not 1 <= k < n:
         raise ValueError(f"Expected 1 <= n_neighbors < n_samples, but n_neighbors={k}, n_samples={n}")
@@ -73,8 +74,8 @@ def _from_points(estimator: Any, X: np.ndarray) -> GivenSurface:
         found = boundary_points(points, threshold=CAUTIOUS)
         boundary, score = found.indices, found.score
     else:
-        boundary = _boundary_given(estimator.boundary, n)
-    return GivenSurface(graph_distances(graph), boundary, points, score, along_graph=True)
+        boundary = _checked_boundary(estimator.boundary, n)
+    return SurfaceInput(graph_distances(graph), boundary, points, score, along_graph=True)
 
 
 def _path_graph(estimator: Any, points: Float[np.ndarray, "n d"]) -> Any:
@@ -98,19 +99,19 @@ def _path_graph(estimator: Any, points: Float[np.ndarray, "n d"]) -> Any:
     return graph
 
 
-def _from_mesh(estimator: Any, mesh: Mesh) -> GivenSurface:
+def _from_mesh(estimator: Any, mesh: Mesh) -> SurfaceInput:
     estimator.n_features_in_ = 3
     D = geodesic_distances(mesh, method=estimator.mesh_distances, dtype=np.float32)
     if isinstance(estimator.boundary, str):
         _check_auto(estimator.boundary)
         boundary = mesh.boundary_vertices
     else:
-        boundary = _boundary_given(estimator.boundary, mesh.n_vertices)
+        boundary = _checked_boundary(estimator.boundary, mesh.n_vertices)
     along_graph = estimator.mesh_distances == "dijkstra"
-    return GivenSurface(np.asarray(D), boundary, mesh.vertices, mesh=mesh, along_graph=along_graph)
+    return SurfaceInput(np.asarray(D), boundary, mesh.vertices, mesh=mesh, along_graph=along_graph)
 
 
-def _from_distances(estimator: Any, X: np.ndarray, points: Any) -> GivenSurface:
+def _from_distances(estimator: Any, X: np.ndarray, points: Any) -> SurfaceInput:
     check_non_negative(X, f'{type(estimator).__name__} (metric="precomputed")')
     D = checked_distances(X)
     if isinstance(estimator.boundary, str):
@@ -118,7 +119,7 @@ def _from_distances(estimator: Any, X: np.ndarray, points: Any) -> GivenSurface:
             f'boundary={estimator.boundary!r} can\'t be found from distances: give metric="precomputed" the numbers or a '
             "mask of the boundary points (an empty list if there are none)"
         )
-    boundary = _boundary_given(estimator.boundary, len(D))
+    boundary = _checked_boundary(estimator.boundary, len(D))
     if points is not None:
         points = np.asarray(points, dtype=np.float64)
         if points.ndim != 2 or len(points) != len(D) or not np.isfinite(points).all():
@@ -128,7 +129,7 @@ def _from_distances(estimator: Any, X: np.ndarray, points: Any) -> GivenSurface:
             "the wormhole criterion needs straight lines in space: give fit the places of the samples as points=, "
             "or use TCIE, which needs none"
         )
-    return GivenSurface(D, boundary, points)
+    return SurfaceInput(D, boundary, points)
 
 
 def _check_auto(boundary: str) -> None:
@@ -136,7 +137,7 @@ def _check_auto(boundary: str) -> None:
         raise ValueError(f'boundary must be "auto", point numbers or a mask, got {boundary!r}')
 
 
-def _boundary_given(boundary: Any, n: int) -> Int[np.ndarray, "b"]:
+def _checked_boundary(boundary: Any, n: int) -> Int[np.ndarray, "b"]:
     """Numbers or a mask of boundary points, as numbers in increasing order."""
     array = np.asarray([] if boundary is None else boundary)
     if array.ndim == 1 and array.dtype == bool and len(array) == n:

@@ -61,7 +61,7 @@ class WeightedMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     embedding_: np.ndarray
     dissimilarity_matrix_: np.ndarray
 
-    # scikit-learn wants any value to be taken here; what is wrong with one is said by fit
+    # scikit-learn requires that any value is accepted here; fit validates them
     def __init__(
         self,
         n_components: Any = 2,
@@ -124,7 +124,7 @@ class WeightedMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return self
 
     def fit_transform(self, X: Any, y: Any = None, weights: Any = None, init: ArrayLike | None = None) -> np.ndarray:
-        """Embed, and give the embedding; see `fit`."""
+        """Embed and return the embedding; see `fit`."""
         return self.fit(X, y, weights=weights, init=init).embedding_
 
     def _start(self, n: int) -> Any:

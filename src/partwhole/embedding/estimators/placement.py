@@ -112,7 +112,7 @@ def steps_to(
 ) -> Float[np.ndarray, "m n"]:
     """Distances of new points to all others: min over neighbours q of |y − q| + D(q, ·).
 
-    A neighbour that lies more than `detour` times as far from the nearest one, along the surface, as the way over the
+    A neighbour that lies more than `detour` times as far from the nearest one, along the surface, as the path over the
     new point is on another sheet, and is not used.
     """
     between = D[neighbours[:, :1], neighbours]
@@ -120,6 +120,6 @@ def steps_to(
     same_sheet[:, 0] = True
     result = np.full((len(lengths), len(D)), np.inf)
     for k in range(lengths.shape[1]):
-        ways = lengths[:, k, None] + D[neighbours[:, k]]
-        np.minimum(result, ways, out=result, where=same_sheet[:, k, None])
+        paths = lengths[:, k, None] + D[neighbours[:, k]]
+        np.minimum(result, paths, out=result, where=same_sheet[:, k, None])
     return result

@@ -1,4 +1,4 @@
-"""The boundary of a point cloud: points with nothing on one side of them, judged in local tangent planes."""
+"""The boundary of a point cloud: points with no neighbours on one side, detected in local tangent planes."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def boundary_points(X: ArrayLike, *, n_neighbors: int = 25, threshold: float = 0
     """s(p) = 1 − min over directions u of max over neighbours q of ⟨q − p, u⟩ / r(p), in the tangent plane at p.
 
     The largest ⟨q − p, u⟩ says how far the neighbours reach from p in direction u; the smallest of these, over all
-    directions, is how deep p lies inside their hull. Put the other way: walk from p in direction u for (1 − s) r, and
+    directions, is how deep p lies inside their hull. In other words: walk from p in direction u for (1 − s) r, and
     no neighbour is ahead any more; seen from there, they leave an angle gap of at least half a turn. The plain angle
-    gap, seen from p itself, is the special case s ≥ 1 and misses every rim point that has a neighbour a little farther
+    gap, seen from p itself, is the special case s ≥ 1 and misses every boundary point that has a neighbour a little farther
     out. The plane is that of the two largest principal components of the neighbours, r(p) the distance to the sixth.
 
     Parameters
@@ -112,7 +112,7 @@ def _depth(flat: Float[np.ndarray, "n k 2"]) -> Float[np.ndarray, "n"]:
 def boundary_figure(
     X: ArrayLike, detection: BoundaryDetection, *, coordinates: Float[np.ndarray, "n c"] | None = None
 ) -> Any:
-    """A matplotlib figure to judge a detection by: the points coloured by score, those on the boundary ringed.
+    """A matplotlib figure to check a detection: the points coloured by score, those on the boundary ringed.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Every method of the paper's Swiss-roll figures on the same sample, with one interface, judged alike."""
+"""Every method of the paper's Swiss-roll figures on the same data, with one interface and the same error measures."""
 
 from __future__ import annotations
 
@@ -10,16 +10,26 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from partwhole.embedding.methods.agreement import map_stress, procrustes_error
-from partwhole.embedding.methods.peers import METHODS, named
-from partwhole.embedding.methods.sample import Method, Sample, check_connected
+from partwhole.embedding.methods.baselines import METHODS, named
+from partwhole.embedding.methods.quality import map_stress, procrustes_error
+from partwhole.embedding.methods.task import EmbeddingMethod, EmbeddingTask, check_connected
 
-__all__ = ["METHODS", "Method", "Outcome", "Quality", "Sample", "compare", "judge", "named", "run_method"]
+__all__ = [
+    "METHODS",
+    "EmbeddingMethod",
+    "EmbeddingTask",
+    "Outcome",
+    "Quality",
+    "compare",
+    "judge",
+    "named",
+    "run_method",
+]
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a method made of a sample.
+    """What a method made of a task.
 
     Attributes
     ----------
@@ -31,7 +41,7 @@ class Outcome:
     notes : what the method warned of
     """
 
-    method: Method
+    method: EmbeddingMethod
     embedding: Float[np.ndarray, "n k"] | None
     seconds: float
     error: str | None = None
@@ -56,7 +66,7 @@ class Quality:
     guaranteed_stress: float
 
 
-def run_method(method: Method, sample: Sample) -> Outcome:
+def run_method(method: EmbeddingMethod, task: EmbeddingTask) -> Outcome:
     """The map of one method; a failure is part of the outcome, not an exception."""
     measuring, start = 0.0, time.perf_counter()
     embedding, error, skipped = None, None, False
@@ -64,10 +74,10 @@ def run_method(method: Method, sample: Sample) -> Outcome:
         warnings.simplefilter("always")
         try:
             if method.geodesic:
-                measuring = sample.seconds
-                check_connected(sample)
+                measuring = task.seconds
+                check_connected(task)
             start = time.perf_counter()
-            embedding = np.asarray(method.make(sample), dtype=np.float64)
+            embedding = np.asarray(method.make(task), dtype=np.float64)
         except ImportError as missing:
             error, skipped = _line(missing), True
         except ValueError as refusal:
@@ -82,8 +92,8 @@ def run_method(method: Method, sample: Sample) -> Outcome:
 
 
 def compare(
-    sample: Sample,
-    methods: Iterable[Method] | None = None,
+    task: EmbeddingTask,
+    methods: Iterable[EmbeddingMethod] | None = None,
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Outcome, ...]:
@@ -93,9 +103,9 @@ def compare(
     --------
     >>> from partwhole.datasets import swiss_roll
     >>> roll = swiss_roll(600, variant="hole", width=20.0, seed=1)
-    >>> sample = Sample(roll.points, n_neighbors=10)
-    >>> for outcome in compare(sample, [named("isomap"), named("whcie")]):
-    ...     print(outcome.method.label, judge(outcome.embedding, roll.flat, sample).similarity < 0.1)
+    >>> task = EmbeddingTask(roll.points, n_neighbors=10)
+    >>> for outcome in compare(task, [named("isomap"), named("whcie")]):
+    ...     print(outcome.method.label, judge(outcome.embedding, roll.flat, task).similarity < 0.1)
     Isomap False
     WHCIE True
     """
@@ -104,19 +114,19 @@ def compare(
     for done, method in enumerate(chosen):
         if progress is not None:
             progress(done, len(chosen))
-        outcomes.append(run_method(method, sample))
+        outcomes.append(run_method(method, task))
     if progress is not None:
         progress(len(chosen), len(chosen))
     return tuple(outcomes)
 
 
-def judge(embedding: Float[np.ndarray, "n k"], truth: Float[np.ndarray, "n d"], sample: Sample) -> Quality:
-    """All numbers about one map of a sample whose true coordinates are known."""
+def judge(embedding: Float[np.ndarray, "n k"], truth: Float[np.ndarray, "n d"], task: EmbeddingTask) -> Quality:
+    """All numbers about one map of a task whose true coordinates are known."""
     return Quality(
         similarity=procrustes_error(embedding, truth),
         affine=procrustes_error(embedding, truth, fit="affine"),
-        stress=map_stress(embedding, sample.distances),
-        guaranteed_stress=map_stress(embedding, sample.distances, mask=sample.guaranteed),
+        stress=map_stress(embedding, task.distances),
+        guaranteed_stress=map_stress(embedding, task.distances, mask=task.guaranteed),
     )
 
 

@@ -1,4 +1,4 @@
-"""Diffusion maps: places from how a random walk on the sample spreads."""
+"""Diffusion maps: coordinates from a random walk on the sample."""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ def classical_scaling(distances: ArrayLike, *, n_components: int = 2) -> Float[n
 
     Parameters
     ----------
-    distances : (n, n) symmetric; NaN and inf mean that a distance is not known. It is then taken to be the shortest way
-        over known ones; where there is no such way, the points can't be placed, which is an error
+    distances : (n, n) symmetric; NaN and inf mean that a distance is not known. It is then taken to be the length of
+        the shortest path over known ones; where there is no such path, a ValueError is raised
     n_components : k, at most n
 
     Examples
@@ -60,33 +60,33 @@ def scaled_from(D: Float[np.ndarray, "n n"], n_components: int) -> Float[np.ndar
 
 
 def completed(D: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:
-    """D with unknown distances replaced by the shortest way over known ones; D itself if all are known."""
+    """D with unknown distances replaced by shortest paths over known ones; D itself if all are known."""
     known = sum(int(np.count_nonzero(np.isfinite(D[rows]))) for rows in row_blocks(len(D)))
     if known == D.size:
         return D
-    ways = _shortest_ways(D, known / D.size)
+    paths = _shortest_paths(D, known / D.size)
     for rows in row_blocks(len(D)):
-        # the known ones stay as they are, even where a way round is shorter
-        np.copyto(ways[rows], D[rows], where=np.isfinite(D[rows]))
-    if not np.isfinite(ways).all():
+        # the known ones stay as they are, even where a detour is shorter
+        np.copyto(paths[rows], D[rows], where=np.isfinite(D[rows]))
+    if not np.isfinite(paths).all():
         raise ValueError(
-            f"distances has no way over known distances from point {np.argmin(np.isfinite(ways).all(axis=1))} "
+            f"distances has no path over known distances from point {np.argmin(np.isfinite(paths).all(axis=1))} "
             "to every other: give more of them, or embed the pieces one by one"
         )
-    return ways
+    return paths
 
 
-def _shortest_ways(D: Float[np.ndarray, "n n"], share: float) -> Float[np.ndarray, "n n"]:
+def _shortest_paths(D: Float[np.ndarray, "n n"], share: float) -> Float[np.ndarray, "n n"]:
     if share < _FEW:
         row, column = np.nonzero(np.isfinite(D))
         return dijkstra(sparse.csr_array((D[row, column].astype(float), (row, column)), shape=D.shape))
-    ways = np.where(np.isfinite(D), D, np.inf)
+    paths = np.where(np.isfinite(D), D, np.inf)
     while True:
-        shorter = min_plus(ways, ways)
-        np.minimum(shorter, ways, out=shorter)
-        if np.array_equal(shorter, ways):
-            return ways
-        ways = shorter
+        shorter = min_plus(paths, paths)
+        np.minimum(shorter, paths, out=shorter)
+        if np.array_equal(shorter, paths):
+            return paths
+        paths = shorter
 
 
 def _largest_eigenpairs(

@@ -19,7 +19,12 @@ def connected_by_weight(pairs: Pairs) -> Int[np.ndarray, "n"]:
     """Number of the component of each point, counted from 0 in the order of their first points."""
     if isinstance(pairs, ListedPairs):
         return connected_components(pairs.matrix, directed=False)[1].astype(np.int64)
-    return connected(lambda i: pairs.weight_rows(slice(i, i + 1))[0] > 0, len(pairs))
+    return _connected(lambda i: pairs.weight_rows(slice(i, i + 1))[0] > 0, len(pairs))
+
+
+def components_of_weights(weights: np.ndarray) -> Int[np.ndarray, "n"]:
+    """Number of the component of each point in the graph of positive entries of a symmetric matrix."""
+    return _connected(lambda i: weights[i] > 0, len(weights))
 
 
 def members_of(labels: Int[np.ndarray, "n"]) -> list[Int[np.ndarray, "_"]]:
@@ -38,7 +43,7 @@ def placed(
     """
     k = parts[0][1].shape[1]
     X = np.zeros((len(D), k))
-    groups = [np.arange(len(D))] if layout is not None else members_of(connected(lambda i: np.isfinite(D[i]), len(D)))
+    groups = [np.arange(len(D))] if layout is not None else members_of(_connected(lambda i: np.isfinite(D[i]), len(D)))
     edge = None
     for group in groups:
         at = start_of(D, group, k) if layout is None else layout
@@ -71,8 +76,8 @@ def _moved_onto(points: Float[np.ndarray, "m k"], target: Float[np.ndarray, "m k
     return (points - centre) @ (left @ right) + aim
 
 
-def connected(neighbours: Callable[[int], Bool[np.ndarray, "n"]], n: int) -> Int[np.ndarray, "n"]:
-    """Number of the component of each point, in the order of their first points, from rows of who is joined to whom."""
+def _connected(neighbours: Callable[[int], Bool[np.ndarray, "n"]], n: int) -> Int[np.ndarray, "n"]:
+    """Number of the component of each point, in the order of their first points, from rows of the adjacency matrix."""
     labels = np.full(n, -1, np.int64)
     n_open, count = n, 0
     while n_open:

@@ -1,4 +1,4 @@
-"""The way down: majorisation steps, then a quasi-Newton finish. Stress never rises."""
+"""Minimisation of stress: majorisation steps, then a quasi-Newton method. Stress never rises."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HALVINGS = 20
 
 
 class Descent:
-    """A place X, the stress σ and half the gradient G there, and the history of the way to it.
+    """A place X, the stress σ and half the gradient G there, and the history of the stress.
 
     `function` gives σ and G; `solve` applies V⁻¹, where V majorises: σ(X − V⁻¹G) ≤ σ(X) − ⟨G, V⁻¹G⟩.
     """

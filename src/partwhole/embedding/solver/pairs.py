@@ -1,4 +1,4 @@
-"""The distances and weights that are given to multidimensional scaling, checked once."""
+"""The distances and weights of multidimensional scaling, validated once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SMALL = 256
 
 
 def row_blocks(n: int) -> Iterator[slice]:
-    """Slices of rows, so that what is computed on the way stays small beside an n×n matrix."""
+    """Slices of rows, so that intermediate results stay small beside an n×n matrix."""
     height = max(1, _BLOCK_ENTRIES // n)
     for start in range(0, n, height):
         yield slice(start, start + height)

@@ -1,4 +1,4 @@
-"""`Scaling`, the answer of multidimensional scaling, and the warning that an embedding needs a second look."""
+"""`MDSResult`, the result of multidimensional scaling, and the warning about an embedding that needs attention."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from jaxtyping import Float, Int
 
 
 class EmbeddingWarning(UserWarning):
-    """An embedding was made, but something about it needs a decision of the caller; the message says which."""
+    """An embedding was made, but the caller should look at it; the message says why."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Scaling:
-    """Points whose distances are as near to the given ones as was found, and how near that is.
+class MDSResult:
+    """The points that multidimensional scaling found, and how well they fit the given distances.
 
     Attributes
     ----------
@@ -42,4 +42,4 @@ class Scaling:
     def __repr__(self) -> str:
         n, k = self.embedding.shape
         end = "converged" if self.converged else "not converged"
-        return f"Scaling({n} points in R^{k}, normalised stress {self.normalised_stress:.4g}, {end} in {self.n_iter} steps)"
+        return f"MDSResult({n} points in R^{k}, normalised stress {self.normalised_stress:.4g}, {end} in {self.n_iter} steps)"

@@ -1,4 +1,4 @@
-"""Weighted multidimensional scaling: points whose distances are as near as can be to given ones that matter."""
+"""Weighted multidimensional scaling: points whose weighted distances are as close as possible to given ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from partwhole.embedding.solver.classical import completed, scaled_from
 from partwhole.embedding.solver.components import connected_by_weight, members_of, placed, start_of
 from partwhole.embedding.solver.descent import Descent, Progress
 from partwhole.embedding.solver.pairs import Pairs, checked_n_components, checked_pairs
-from partwhole.embedding.solver.result import EmbeddingWarning, Scaling
+from partwhole.embedding.solver.result import EmbeddingWarning, MDSResult
 from partwhole.embedding.solver.stress import Stress, laplacian_solver
 from partwhole.embedding.solver.threads import RowThreads, one_blas_thread
 
@@ -34,13 +34,13 @@ def weighted_smacof(
     tol: float = 1e-6,
     finish: bool = True,
     progress: Progress | None = None,
-) -> Scaling:
+) -> MDSResult:
     """Minimise σ(X) = Σ_{i<j} w_ij (‖x_i − x_j‖ − d_ij)² over X, by majorisation and then a quasi-Newton method.
 
     Majorisation (SMACOF) goes from X to V⁺B(X)X, with the weighted Laplacian V = diag(W1) − W and B(X) that of w d / r. It
     is written here as X − V⁻¹G, with half the gradient G = VX − B(X)X: V is factored once, and only the accuracy of G
-    limits that of the result. It finds the way; when its steps have become small, a quasi-Newton method (L-BFGS, with V⁻¹ as
-    its first guess) goes the rest of it in fewer. Stress never rises from one step to the next. The result doesn't depend on
+    limits that of the result. When its steps have become small, a quasi-Newton method (L-BFGS, with V⁻¹ as its
+    first guess) needs fewer steps to the minimum. Stress never rises from one step to the next. The result doesn't depend on
     random numbers.
 
     Parameters
@@ -80,7 +80,7 @@ def weighted_smacof(
     D, pairs, unit, weight_unit = checked_pairs(distances, weights)
     n = len(pairs)
     checked_n_components(n_components, n)
-    knobs = _Knobs(max_iter, tol, finish, progress)
+    options = _Options(max_iter, tol, finish, progress)
     layout = None if isinstance(init, str) else _checked_init(init, n, n_components)
     if isinstance(init, str) and init != "classical":
         raise ValueError(f'init must be "classical" or an array of shape ({n}, {n_components}), got {init!r}')
@@ -97,10 +97,10 @@ def weighted_smacof(
     with one_blas_thread():
         if n_parts == 1:
             start = scaled_from(completed(D), n_components) if layout is None else layout
-            way, converged, energy = _embed(pairs, start * unit, knobs)
-            points, history = way.points, np.array(way.history)
+            descent, converged, energy = _embed(pairs, start * unit, options)
+            points, history = descent.points, np.array(descent.history)
         else:
-            points, history, converged, energy = _embed_parts(D, pairs, unit, layout, labels, n_components, knobs)
+            points, history, converged, energy = _embed_parts(D, pairs, unit, layout, labels, n_components, options)
     if not converged:
         warnings.warn(
             f"weighted_smacof stopped after max_iter={max_iter} steps, before they were below tol={tol:g}: "
@@ -109,7 +109,7 @@ def weighted_smacof(
             stacklevel=2,
         )
     scale = 1 / (unit**2 * weight_unit)
-    return Scaling(
+    return MDSResult(
         embedding=points / unit,
         stress=float(history[-1]) * scale,
         normalised_stress=float(np.sqrt(history[-1] / energy)) if energy else 0.0,
@@ -121,7 +121,7 @@ def weighted_smacof(
 
 
 @dataclass(frozen=True)
-class _Knobs:
+class _Options:
     max_iter: int
     tol: float
     finish: bool
@@ -134,16 +134,16 @@ class _Knobs:
             raise ValueError(f"tol={self.tol} must be finite and not negative")
 
 
-def _embed(pairs: Pairs, start: Float[np.ndarray, "n k"], knobs: _Knobs) -> tuple[Descent, bool, float]:
-    """One component: the way down, whether it came to its end, and Σ w d²; all in the units of the pairs."""
+def _embed(pairs: Pairs, start: Float[np.ndarray, "n k"], options: _Options) -> tuple[Descent, bool, float]:
+    """One component: its descent, whether it converged, and Σ w d²; all in the units of the pairs."""
     with RowThreads(len(pairs), pairs.n_pairs) as threads:
         stress = Stress(pairs, threads)
         energy = stress(np.zeros_like(start))[0]
-        way = Descent(stress, laplacian_solver(pairs), start, max_iter=knobs.max_iter, progress=knobs.progress)
-        converged = way.majorise(energy * (max(knobs.tol, _NEAR) if knobs.finish else knobs.tol) ** 2)
-        if knobs.finish and converged:
-            converged = way.finish(energy * knobs.tol**2)
-    return way, converged, energy
+        descent = Descent(stress, laplacian_solver(pairs), start, max_iter=options.max_iter, progress=options.progress)
+        converged = descent.majorise(energy * (max(options.tol, _NEAR) if options.finish else options.tol) ** 2)
+        if options.finish and converged:
+            converged = descent.finish(energy * options.tol**2)
+    return descent, converged, energy
 
 
 def _embed_parts(
@@ -153,15 +153,15 @@ def _embed_parts(
     layout: Float[np.ndarray, "n k"] | None,
     labels: Int[np.ndarray, "n"],
     n_components: int,
-    knobs: _Knobs,
+    options: _Options,
 ) -> tuple[Float[np.ndarray, "n k"], Float[np.ndarray, "steps"], bool, float]:
     """Each component on its own, and then all in their places."""
     parts, histories, converged, energy = [], [], True, 0.0
     for members in members_of(labels):
         start = start_of(D, members, n_components) if layout is None else layout[members]
-        way, ended, own_energy = _embed(pairs.among(members), start * unit, knobs)
-        parts.append((members, way.points / unit))
-        histories.append(way.history)
+        descent, ended, own_energy = _embed(pairs.among(members), start * unit, options)
+        parts.append((members, descent.points / unit))
+        histories.append(descent.history)
         converged, energy = converged and ended, energy + own_energy
     # the steps of all components are taken to go on side by side; one that has ended stays as it is
     history = np.zeros(max(map(len, histories)))
@@ -188,7 +188,7 @@ def _checked_init(init: Any, n: int, n_components: int) -> Float[np.ndarray, "n 
         )
     if n > 1 and not np.ptp(X, axis=0).any():
         raise ValueError("init has all points at one place, from where no direction leads down; spread them out")
-    # points at one place feel the same pull and never part; which way they do so is of no account
+    # points at one place have the same gradient and never separate; any direction will do
     again = np.setdiff1d(np.arange(n), np.unique(X, axis=0, return_index=True)[1])
     X[again] += _HAIR * np.ptp(X, axis=0).max() * np.random.default_rng(0).standard_normal((len(again), n_components))
     return X

@@ -12,8 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from partwhole.criterion.loops import twice_genus
-from partwhole.datasets.ground_truth import GroundTruth
-from partwhole.datasets.pairs import Pair, given_pairs
+from partwhole.datasets.pairs import GroundTruth, Pair, given_pairs
 from partwhole.matching.config import TrainingConfig
 from partwhole.matching.network.surface import Surface, distances_of, low_passed, pair_weights, surface_of
 from partwhole.matching.scans.prepare import Progress

@@ -104,7 +104,7 @@ def train(
     Examples
     --------
     >>> from partwhole.datasets import Pair, Pairs, random_cuts, sphere
-    >>> pairs = Pairs.given([Pair.of_cut(random_cuts(sphere(200), seed=k)) for k in range(2)], name="balls")
+    >>> pairs = Pairs.from_list([Pair.of_cut(random_cuts(sphere(200), seed=k)) for k in range(2)], name="balls")
     >>> small = TrainingConfig(iterations=5, width=8, blocks=1, features=8, map_eigenpairs=20, diffusion_eigenpairs=20)
     >>> run = train(pairs, small)
     >>> run.terms, run.losses.shape

@@ -11,10 +11,9 @@ from jaxtyping import Int, UInt8
 
 from partwhole.datasets.pairs import Pair
 from partwhole.store.figures import saved
-from partwhole.viewer.figures.camera import Axis
-from partwhole.viewer.figures.colors import NOT_GUARANTEED, rgb
+from partwhole.viewer.figures.camera import Axis, automatic_camera, guess_up
 from partwhole.viewer.figures.map_figures import coordinate_colors, drawn, same_side
-from partwhole.viewer.figures.viewpoint import automatic_camera, guess_up
+from partwhole.viewer.figures.render import NOT_GUARANTEED, rgb
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

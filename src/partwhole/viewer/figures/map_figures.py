@@ -12,10 +12,8 @@ from jaxtyping import Bool, Complex, Float, Int, UInt8
 
 from partwhole.mesh import Mesh
 from partwhole.store.figures import saved
-from partwhole.viewer.figures.camera import Axis, Camera, picture_extent
-from partwhole.viewer.figures.colors import NOT_GUARANTEED, colormap, rgb
-from partwhole.viewer.figures.render import Polyline, render
-from partwhole.viewer.figures.viewpoint import automatic_camera, guess_up
+from partwhole.viewer.figures.camera import Axis, Camera, automatic_camera, guess_up, picture_extent
+from partwhole.viewer.figures.render import NOT_GUARANTEED, Polyline, colormap, render, rgb
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,4 +1,4 @@
-"""Pictures of surfaces without a display or a GPU: a depth buffer, smooth shading, lines and balls."""
+"""Pictures of surfaces without a display or a GPU: a depth buffer, smooth shading, lines and balls, and colours."""
 
 from __future__ import annotations
 
@@ -9,17 +9,25 @@ import numpy as np
 from jaxtyping import Float, Num, UInt8
 
 from partwhole.mesh import Mesh
-from partwhole.viewer.figures.camera import Camera, Projection
-from partwhole.viewer.figures.colors import BORDER, CHOSEN, INSIDE, SURFACE, Color, colormap, rgb
-from partwhole.viewer.figures.viewpoint import automatic_camera, winds_inwards
+from partwhole.viewer.figures.camera import Camera, Projection, automatic_camera, winds_inwards
+
+Color = str | Sequence[float]
+
+SURFACE = "#c9ced6"  # a surface about which nothing is said
+NOT_GUARANTEED = "#d3d5d8"
+GUARANTEED = {"boundary": "#e0a13a", "wormhole": "#3f8fd2", "same-loop": "#3aa27e"}
+BOUNDARY = "#22252b"
+CHOSEN = "#d7263d"
+PATH = "#6b2fa0"
+INSIDE = "#8a6f63"
 
 
 @dataclass(frozen=True)
 class Polyline:
-    """A chain of straight pieces in space, `width` pixels wide: a border, a path. It passes behind what is nearer."""
+    """A chain of straight pieces in space, `width` pixels wide: a boundary, a path. It passes behind what is nearer."""
 
     points: Float[np.ndarray, "k 3"]
-    color: Color = BORDER
+    color: Color = BOUNDARY
     width: float = 1.6
     closed: bool = False
 
@@ -169,3 +177,32 @@ def _averaged(
     else:
         mean[..., :3] = np.divide(mean[..., :3], opacity, out=np.zeros_like(mean[..., :3]), where=opacity > 0)
     return np.round(np.clip(mean, 0, 1) * 255).astype(np.uint8)
+
+
+def rgb(color: Color) -> Float[np.ndarray, "3"]:
+    """Red, green, blue from 0 to 1 of anything matplotlib calls a colour.
+
+    >>> rgb("#ff8000").round(2).tolist()
+    [1.0, 0.5, 0.0]
+    """
+    from matplotlib.colors import to_rgb
+
+    try:
+        return np.array(to_rgb(color))
+    except ValueError:
+        raise ValueError(
+            f"color {color!r} is not a colour; use a name, '#rrggbb' or three numbers from 0 to 1"
+        ) from None
+
+
+def colormap(name: str, *, entries: int = 256) -> Float[np.ndarray, "t 3"]:
+    """The colours of a matplotlib colour map, lowest value first.
+
+    >>> colormap("gray", entries=3).round(1).tolist()
+    [[0.0, 0.0, 0.0], [0.5, 0.5, 0.5], [1.0, 1.0, 1.0]]
+    """
+    from matplotlib import colormaps
+
+    if name not in colormaps:
+        raise ValueError(f"colormap {name!r} is unknown; use one of matplotlib's, such as 'viridis'")
+    return np.asarray(colormaps[name](np.linspace(0, 1, entries)))[:, :3]

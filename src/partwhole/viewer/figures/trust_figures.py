@@ -13,10 +13,18 @@ from jaxtyping import Bool, Float, Num, UInt8
 from partwhole.criterion.result import Criterion
 from partwhole.mesh import Mesh
 from partwhole.store.figures import saved
-from partwhole.viewer.figures.camera import Axis, Camera, picture_extent
-from partwhole.viewer.figures.colors import CHOSEN, GUARANTEED, NOT_GUARANTEED, Color, colormap, rgb
-from partwhole.viewer.figures.render import Dots, Polyline, render
-from partwhole.viewer.figures.viewpoint import automatic_camera
+from partwhole.viewer.figures.camera import Axis, Camera, automatic_camera, picture_extent
+from partwhole.viewer.figures.render import (
+    CHOSEN,
+    GUARANTEED,
+    NOT_GUARANTEED,
+    Color,
+    Dots,
+    Polyline,
+    colormap,
+    render,
+    rgb,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,7 +80,7 @@ def trust_figure(
 ) -> Figure:
     """The regions guaranteed with one vertex, side by side: coloured where guaranteed, grey elsewhere.
 
-    Borders are dark lines and the chosen vertex a red ball. Saved to `path` as PNG if it is given, completely or not
+    Boundaries are dark lines and the chosen vertex a red ball. Saved to `path` as PNG if it is given, completely or not
     at all.
     """
     _check_vertex(mesh, vertex)

@@ -1,4 +1,4 @@
-"""The page as one HTML file: scripts and styles inside, and for a report the scene too. It asks the network for nothing."""
+"""The page as one HTML file: scripts and styles inside, and for a report the scene too. It needs no network."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from partwhole.store.atomic import atomic_write
-from partwhole.viewer.figures.distortion import measured_on_map
+from partwhole.viewer.page.distortion import measured_on_map
 from partwhole.viewer.page.scene import Scene
 from partwhole.viewer.page.trust_explorer import no_piece_of_sphere, why_no_sphere
 
@@ -47,7 +47,7 @@ def script() -> str:
 
 
 def content_security_policy(*, live: bool) -> str:
-    """Only this script and this style, pictures the reader opens, and, for a page with a server, that server."""
+    """Allows only this script and style, pictures that the reader opens and, for a page with a server, that server."""
     rules = {
         "default-src": "'none'",
         "script-src": f"'sha256-{_digest(script())}'",

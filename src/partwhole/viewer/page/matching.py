@@ -1,4 +1,4 @@
-"""From two surfaces to a map, for the page: with a model that was named, or the one that comes with the library."""
+"""From two surfaces to a map, for the page: with a given model or a built-in one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Tell = Callable[[str], None]
 
 
 class NoModel(ValueError):
-    """There is nothing to match with; the message says what can be done."""
+    """No model to match with; the message says what can be done."""
 
 
 def matched(scene: Scene, *, model: str | Path = "default", tell: Tell = lambda stage: None) -> Scene:
@@ -21,7 +21,7 @@ def matched(scene: Scene, *, model: str | Path = "default", tell: Tell = lambda 
 
     Parameters
     ----------
-    model : a model in the box by its name, or a file of weights
+    model : the name of a built-in model, or a file of weights
     tell : is called with what is being done
     """
     if scene.whole is None:

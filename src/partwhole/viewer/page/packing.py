@@ -1,4 +1,4 @@
-"""Arrays on their way to the page: one block of bytes that a browser reads without copying."""
+"""Arrays for the page, packed into one block of bytes that a browser reads without copying."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shortest ways on a surface, followed back from where they end: downhill on the distances from where they begin."""
+"""Shortest paths on a surface, traced from their end down the distances from their start."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from partwhole.mesh import Mesh
 from partwhole.mesh.sampling import edge_graph
 
-# points looked at on each edge; between them the way may bend by a few per cent of an edge, which no eye sees
+# points looked at on each edge; between them the path may bend by a few per cent of an edge, which no eye sees
 _POINTS = 17
 
 
@@ -42,7 +42,7 @@ class Tracer:
     def descend(
         self, field: Float[np.ndarray, "n"], start: int, *, along_edges: bool = False
     ) -> Float[np.ndarray, "k 3"]:
-        """The way from vertex `start` to the vertex where `field` is 0, as points; only the start if there is no way.
+        """The path from vertex `start` to the vertex where `field` is 0, as points; only the start if there is no path.
 
         Examples
         --------
@@ -77,7 +77,7 @@ class Tracer:
             inside = 0 < column < len(shares) - 1
             edge = int(around[row]) if inside else -1
             vertex = -1 if inside else int(ends[row, 0 if column == 0 else 1])
-        # a dent in approximate distances has no way down; the rest goes along edges
+        # a dent in approximate distances stops the descent; the rest goes along edges
         last = vertex if vertex >= 0 else int(edges[edge][field[edges[edge]].argmin()])
         rest = self._along_edges(last, int(field.argmin()))
         return np.concatenate([np.stack(points), rest[1:] if vertex >= 0 else rest])
@@ -94,10 +94,10 @@ class Tracer:
         from scipy.sparse.csgraph import dijkstra
 
         _, before = dijkstra(edge_graph(self.mesh), indices=end, return_predecessors=True)
-        way = [start]
-        while way[-1] != end:
-            way.append(int(before[way[-1]]))
-        return self.mesh.vertices[way]
+        path = [start]
+        while path[-1] != end:
+            path.append(int(before[path[-1]]))
+        return self.mesh.vertices[path]
 
 
 def _grouped(table: Int[np.ndarray, "m 3"], count: int) -> tuple[Int[np.ndarray, "_"], Int[np.ndarray, "_"]]:

@@ -1,4 +1,4 @@
-"""What the page opens: the folder that `partwhole match` writes, files of meshes, and ground truth."""
+"""Reads what the page opens: the folder that `partwhole match` writes, files of meshes, and ground truth."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from partwhole.datasets.ground_truth import GroundTruth
-from partwhole.datasets.published.number_files import read_npz, read_vts
+from partwhole.datasets.number_files import read_npz, read_vts
+from partwhole.datasets.pairs import GroundTruth
 from partwhole.mesh import read_mesh
 from partwhole.viewer.page.scene import DoubtfulPlace, Scene
 
@@ -61,7 +61,7 @@ def read_result(folder: Path) -> Scene:
 
 
 def _with_summary(scene: Scene, path: Path) -> Scene:
-    """With what the summary adds; one that can't be read, or says less, is no reason not to look at the map."""
+    """With what the summary adds; a summary that can't be read or lacks entries is ignored."""
     try:
         summary = json.loads(path.read_text())
         names = [Path(str(summary[key])).name for key in ("part", "whole")]

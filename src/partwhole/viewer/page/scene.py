@@ -1,4 +1,4 @@
-"""`Scene`: a part, its whole, the map between them and what is known of it, as the page shows them."""
+"""`Scene`: a part, its whole, the map between them and what is known of it, as shown on the page."""
 
 from __future__ import annotations
 
@@ -13,12 +13,19 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole._ties import first_largest
 from partwhole.criterion.assumptions import no_part_of_manifold
-from partwhole.datasets.ground_truth import GroundTruth
+from partwhole.datasets.pairs import GroundTruth
 from partwhole.matching.confidence.regions import swapped_question
 from partwhole.mesh import Mesh, decimate
 from partwhole.store.cache import Cache
-from partwhole.viewer.figures.camera import Axis, Camera, picture_extent
-from partwhole.viewer.figures.viewpoint import automatic_camera, guess_up, outward_normals, winds_inwards
+from partwhole.viewer.figures.camera import (
+    Axis,
+    Camera,
+    automatic_camera,
+    guess_up,
+    outward_normals,
+    picture_extent,
+    winds_inwards,
+)
 from partwhole.viewer.page.packing import pack
 
 # more vertices than these are no gain to the eye, and distances between them are no longer measured at once
@@ -30,8 +37,8 @@ _MOST_LOOKED_AT = 30_000
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
-    """A surface and what is drawn of it: the surface itself, or one with fewer vertices.
+class DisplayedSurface:
+    """A surface and the mesh that is drawn for it: the surface itself, or one with fewer vertices.
 
     Attributes
     ----------
@@ -47,12 +54,12 @@ class Shown:
     to_shown: Int[np.ndarray, "n"]
 
     @classmethod
-    def of(cls, mesh: Mesh) -> Shown:
+    def of(cls, mesh: Mesh) -> DisplayedSurface:
         """The surface as it is."""
         same = np.arange(mesh.n_vertices)
         return cls(mesh, mesh, same, same)
 
-    def simplified(self, most: int, *, cache: Cache | None = None) -> Shown:
+    def simplified(self, most: int, *, cache: Cache | None = None) -> DisplayedSurface:
         """With at most `most` vertices drawn; from the cache, if this surface was simplified before."""
         if self.full.n_vertices <= most:
             return self
@@ -60,12 +67,12 @@ class Shown:
         kept = None if cache is None else cache.get(key)
         if kept is not None:
             mesh = Mesh(self.full.vertices[kept["to_full"]], kept["faces"], name=self.full.name)
-            return Shown(self.full, mesh, kept["to_full"], kept["to_shown"])
+            return DisplayedSurface(self.full, mesh, kept["to_full"], kept["to_shown"])
         simpler = decimate(self.full, most, keep_border=False)
         if cache is not None:
             arrays = {"to_full": simpler.to_fine, "to_shown": simpler.to_coarse, "faces": simpler.mesh.faces}
             cache.put(key, arrays)
-        return Shown(self.full, simpler.mesh, simpler.to_fine, simpler.to_coarse)
+        return DisplayedSurface(self.full, simpler.mesh, simpler.to_fine, simpler.to_coarse)
 
     @property
     def is_simplified(self) -> bool:
@@ -84,7 +91,7 @@ class Shown:
 
     @cached_property
     def camera(self) -> Camera:
-        """A good place to look from."""
+        """A view that shows much of the surface."""
         if self.mesh.n_faces <= _MOST_LOOKED_AT:
             return automatic_camera(self.mesh)
         cameras = [Camera(azimuth, 12.0, guess_up(self.mesh)) for azimuth in (0.0, 45.0, 90.0, 135.0)]
@@ -119,8 +126,8 @@ class Scene:
     notes : what else a reader has to know, one sentence each
     """
 
-    part: Shown
-    whole: Shown | None = None
+    part: DisplayedSurface
+    whole: DisplayedSurface | None = None
     vertex_map: Int[np.ndarray, "_"] | None = None
     confidence: Float[np.ndarray, "_"] | None = field(default=None, kw_only=True)
     doubtful: Bool[np.ndarray, "_"] | None = field(default=None, kw_only=True)
@@ -141,7 +148,7 @@ class Scene:
                 raise ValueError(f"{name} needs a whole to map to")
             if numbers.size and not 0 <= numbers.min() <= numbers.max() < self.whole.full.n_vertices:
                 raise ValueError(
-                    f"{name} speaks of vertices {numbers.min()} to {numbers.max()} of the whole, "
+                    f"{name} refers to vertices {numbers.min()} to {numbers.max()} of the whole, "
                     f"{self.whole.full.name} has 0 to {self.whole.full.n_vertices - 1}; do the files belong together?"
                 )
         for name in ("vertex_map", "confidence", "doubtful", "vertex_map_before"):
@@ -158,7 +165,7 @@ class Scene:
             for name, surface, numbers in places:
                 if numbers.size and numbers.max() >= surface.full.n_vertices:
                     raise ValueError(
-                        f"the truth speaks of vertex {numbers.max()} of the {name}, which has "
+                        f"the truth refers to vertex {numbers.max()} of the {name}, which has "
                         f"{surface.full.n_vertices} vertices; do the files belong together?"
                     )
 
@@ -172,8 +179,8 @@ class Scene:
     ) -> Scene:
         """Of surfaces as they are; see `simplified` for those with very many vertices."""
         title = known.pop("title", "") or (part.name if whole is None else f"{part.name} → {whole.name}")
-        shown_whole = None if whole is None else Shown.of(whole)
-        return cls(Shown.of(part), shown_whole, vertex_map, title=title, **known)
+        shown_whole = None if whole is None else DisplayedSurface.of(whole)
+        return cls(DisplayedSurface.of(part), shown_whole, vertex_map, title=title, **known)
 
     @property
     def is_large(self) -> bool:
@@ -279,7 +286,7 @@ class Scene:
         return pack(meta, arrays)
 
 
-def _described(surface: Shown, camera: Camera) -> dict[str, Any]:
+def _described(surface: DisplayedSurface, camera: Camera) -> dict[str, Any]:
     mesh = surface.mesh
     return {
         "name": surface.full.name,
@@ -295,15 +302,15 @@ def _described(surface: Shown, camera: Camera) -> dict[str, Any]:
     }
 
 
-def _drawn(surface: Shown) -> dict[str, np.ndarray]:
+def _drawn(surface: DisplayedSurface) -> dict[str, np.ndarray]:
     mesh = surface.mesh
     arrays = {
         # about their middle, so that float32 resolves scans far from the origin too
         "vertices": mesh.vertices - middle_of(mesh),
         "faces": mesh.faces,
-        "border": mesh.boundary_edges,
-        "border_vertices": mesh.boundary_vertices,
-        "border_labels": mesh.boundary_labels,
+        "boundary": mesh.boundary_edges,
+        "boundary_vertices": mesh.boundary_vertices,
+        "boundary_labels": mesh.boundary_labels,
     }
     if surface.is_simplified:
         arrays["numbers"] = surface.to_full

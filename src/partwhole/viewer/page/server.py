@@ -1,4 +1,4 @@
-"""The server behind the page: this machine only, nobody without the token, and nothing but what the session holds.
+"""The server behind the page: it serves this machine only, requires a token, and answers from the session only.
 
 There are no paths to files here: an address names one of a few questions, and answers come from memory.
 """
@@ -53,7 +53,7 @@ class PageServer(ThreadingHTTPServer):
         self.server_close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that closes a connection early is no news."""
+        """Ignore a browser that closes a connection early."""
 
 
 class _Refused(Exception):
@@ -128,7 +128,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _received(self, role: str, name: str) -> dict[str, Any]:
         # one at a time, since each may take much memory; other questions are answered meanwhile
         if not self.server.receiving.acquire(timeout=_LONGEST_WAIT):
-            raise _Refused(503, "another file is still being read; wait for it, or end `partwhole view` and begin anew")
+            raise _Refused(503, "another file is still being read; wait for it, or restart `partwhole view`")
         try:
             return self.server.session.upload(role, name, self._body())
         finally:
@@ -171,7 +171,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing: the terminal belongs to the command."""
+        """Print nothing: the terminal belongs to the command."""
 
 
 def _number(query: dict[str, str], name: str) -> int:

@@ -1,6 +1,6 @@
-"""What stands behind the page while it is open: the scene, the trust explorer, and a match that is being computed.
+"""The state behind an open page: the scene, the trust explorer, and a match that is being computed.
 
-Nothing here knows of HTTP; `server` does.
+HTTP is handled in `server`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from partwhole.geodesics.distances import Method, distances_from_each
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import decode_mesh
 from partwhole.store.cache import Cache
-from partwhole.viewer.figures.distortion import distortions
+from partwhole.viewer.page.distortion import distortions
 from partwhole.viewer.page.matching import NoModel, matched
 from partwhole.viewer.page.packing import pack
 from partwhole.viewer.page.scene import Scene, middle_of
@@ -31,7 +31,7 @@ _LARGEST_UPLOAD = 256 << 20  # a scan of several million faces
 
 @dataclass(frozen=True)
 class Job:
-    """Something that takes its time, a match or a simplification: what it is doing, since when, and how it ended."""
+    """A background computation, a match or a simplification: its stage, its start, and how it ended."""
 
     stage: str
     began: float
@@ -51,7 +51,7 @@ class Session:
     ----------
     scene : what is shown; None until files are dropped
     method, sound : how distances are measured, and whether boundary edges are allowed for
-    model : what to match with, a name in the box or a file of weights
+    model : what to match with, the name of a built-in model or a file of weights
     match : whether to look for a map where there is none
     largest_upload : bytes of a dropped file
     cache : keeps large surfaces as they are drawn, which take long to simplify
@@ -84,7 +84,7 @@ class Session:
         return self._once("scene", lambda scene, number: scene.to_bytes(number=number, **common))
 
     def trust_bytes(self, vertex: int, method: str | None = None) -> bytes:
-        """Distances and thresholds of the pairs of one vertex, measured as was said at the start, or by another method."""
+        """Distances and thresholds of the pairs of one vertex, measured by the method of the session, or by another one."""
         explorer = self.explorer(method)
         row = self._row_of(explorer, vertex)
         arrays = {"distances": row.distances}
@@ -92,7 +92,7 @@ class Session:
         return pack({"vertex": vertex, "no_same_loop": explorer.no_same_loop}, arrays)
 
     def pair_bytes(self, vertex: int, other: int, method: str | None = None) -> bytes:
-        """The wormhole that decides a pair, and the shortest way on the part."""
+        """The wormhole that decides a pair, and the shortest path on the part."""
         explorer = self.explorer(method)
         wormhole = explorer.wormhole(vertex, other)
         distances = self._row_of(explorer, vertex).distances
@@ -102,12 +102,12 @@ class Session:
             meta["wormhole"] = {
                 "leaves": wormhole.leaves,
                 "returns": wormhole.returns,
-                "to_border": wormhole.to_border,
+                "to_boundary": wormhole.to_boundary,
                 "across": wormhole.across,
-                "from_border": wormhole.from_border,
+                "from_boundary": wormhole.from_boundary,
             }
-            arrays["out"] = self._centred(explorer.path_from_border(wormhole.leaves, vertex))
-            arrays["back"] = self._centred(explorer.path_from_border(wormhole.returns, other))
+            arrays["out"] = self._centred(explorer.path_from_boundary(wormhole.leaves, vertex))
+            arrays["back"] = self._centred(explorer.path_from_boundary(wormhole.returns, other))
         return pack(meta, arrays)
 
     def rings_bytes(self, vertex: int) -> bytes:
@@ -188,7 +188,7 @@ class Session:
             # straight from memory: nothing of it ever lies on the disk
             mesh, notes = decode_mesh(data, Path(shown))
         except ValueError as error:
-            remedy = "; mend it with `partwhole mask --repair` or pw.repair"
+            remedy = "; repair it with `partwhole mask --repair` or pw.repair"
             raise ValueError(str(error).replace("; read_mesh(path, repair=True) removes them", remedy)) from None
         # a new part begins a new pair
         self._uploads = {"part": mesh} if role == "part" else {**self._uploads, "whole": mesh}
@@ -215,7 +215,7 @@ class Session:
         return {"title": scene.title}
 
     def swap(self) -> dict[str, Any]:
-        """Show the whole as the part and the part as the whole, and look for a map between them anew."""
+        """Show the whole as the part and the part as the whole, and match them again."""
         scene = self.shown()
         if scene.whole is None:
             raise ValueError("there is no whole to swap the part with; drop two meshes on the page")
@@ -291,7 +291,7 @@ class Session:
                     self.job = Job("matched", began, "done", round(time.monotonic() - began, 1))
 
     def shown(self) -> Scene:
-        """What is shown; an error in words if nothing is."""
+        """The scene that is shown; a ValueError if there is none."""
         if self.scene is None:
             raise ValueError("nothing is shown yet; drop a mesh on the page")
         return self.scene

@@ -1,6 +1,6 @@
-"""The pairs of one vertex: which are guaranteed, how far the others are from it, and what decided that.
+"""The pairs of one vertex: which are guaranteed, by how much the others miss the threshold, and why.
 
-All that depends on the border alone is computed once; what is asked of one vertex then takes milliseconds.
+All that depends on the boundary alone is computed once; what is asked of one vertex then takes milliseconds.
 """
 
 from __future__ import annotations
@@ -44,23 +44,23 @@ class TrustRow:
 
 @dataclass(frozen=True)
 class Wormhole:
-    """The shortest way through what is missing that can't be ruled out: it decides whether a pair is guaranteed.
+    """The shortest possible path through the missing region: it decides whether a pair is guaranteed.
 
     Attributes
     ----------
     leaves, returns : the boundary vertices where it leaves the part and comes back
-    to_border, across, from_border : its three pieces; their sum is the threshold of the pair
+    to_boundary, across, from_boundary : its three pieces; their sum is the threshold of the pair
     """
 
     leaves: int
     returns: int
-    to_border: float
+    to_boundary: float
     across: float
-    from_border: float
+    from_boundary: float
 
     @property
     def length(self) -> float:
-        return self.to_border + self.across + self.from_border
+        return self.to_boundary + self.across + self.from_boundary
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ class TrustExplorer:
     sound : whether boundary edges are allowed for, see `wormhole_criterion`
     from_boundary : distances from each boundary vertex
     to_boundary : the same, shortened where `sound` asks for it
-    border : what a way through the missing region costs at least
+    border : the least length of a path through the missing region
     chained : the same for the same-loop criterion; None where that does not apply
     no_same_loop : why it does not
 
@@ -106,7 +106,7 @@ class TrustExplorer:
         no_same_loop: str | None = None,
         progress: Callable[[int, int], None] | bool = False,
     ) -> TrustExplorer:
-        """Measure from the border, once.
+        """Measure distances from the boundary, once.
 
         Parameters
         ----------
@@ -170,11 +170,11 @@ class TrustExplorer:
         )
 
     def path(self, field: Float[np.ndarray, "n"], start: int) -> Float[np.ndarray, "k 3"]:
-        """The way from a vertex down to where the distances `field` are 0: across faces, or along edges for Dijkstra's."""
+        """The path from a vertex down to where the distances `field` are 0: across faces, or along edges for Dijkstra's."""
         return self.tracer.descend(field, start, along_edges=self.method == "dijkstra")
 
-    def path_from_border(self, boundary_vertex: int, end: int) -> Float[np.ndarray, "k 3"]:
-        """The way on the part from a boundary vertex to another vertex."""
+    def path_from_boundary(self, boundary_vertex: int, end: int) -> Float[np.ndarray, "k 3"]:
+        """The path on the part from a boundary vertex to another vertex."""
         row = int(np.searchsorted(self.mesh.boundary_vertices, boundary_vertex))
         return self.path(self.from_boundary[row], end)[::-1]
 
@@ -197,7 +197,7 @@ def deciding_pair(
 
 
 def why_no_sphere(whole: Mesh | None) -> str | None:
-    """The reason why a whole is no topological sphere; None if it is one, or is not known."""
+    """The reason why a whole is not a topological sphere; None if it is one, or is not known."""
     if whole is None:
         return None
     if not whole.is_closed:

@@ -1,4 +1,4 @@
-"""Articulated bodies made here: one skin in many poses, as material for demos, tests and training."""
+"""Generated articulated bodies: one skin in many poses, for demos, tests and training."""
 
 from __future__ import annotations
 
@@ -8,20 +8,15 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from partwhole.datasets.shapes.bodies import implicit
+from partwhole.datasets.shapes.bodies.meshing import mesh_flesh
 from partwhole.datasets.shapes.bodies.plans import PLANS
-from partwhole.datasets.shapes.bodies.relaxation import relax
-from partwhole.datasets.shapes.bodies.skeleton import Skeleton
-from partwhole.datasets.shapes.bodies.skinning import skin, skinning_weights
-from partwhole.datasets.shapes.bodies.tetrahedra import march
+from partwhole.datasets.shapes.bodies.rig import Skeleton, skin, skinning_weights
 from partwhole.mesh import Mesh
-from partwhole.mesh.decimation import decimate
 from partwhole.store.arguments import check_whole_number
 
 Plan = Literal["biped", "quadruped", "hand"]
 
 _FEWEST_VERTICES = 500
-_REFINEMENTS = 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,8 +59,8 @@ class Body:
 def make_body(plan: Plan = "biped", n_vertices: int = 5000, *, seed: int | np.random.Generator = 0) -> Body:
     """A body with random proportions.
 
-    The flesh of the plan is melted together, its skin is meshed by marching tetrahedra, brought to the vertex count by
-    decimation, and its triangles are evened out.
+    The skin is the smooth union of the plan's flesh, meshed by marching tetrahedra, decimated to the vertex count, and
+    relaxed towards equilateral triangles.
 
     Parameters
     ----------
@@ -88,8 +83,8 @@ def make_body(plan: Plan = "biped", n_vertices: int = 5000, *, seed: int | np.ra
     rng = np.random.default_rng(seed)
     for _ in range(10):
         skeleton = PLANS[plan](rng)
-        rest = _skin_of(skeleton, n_vertices, plan)
-        # in rare proportions two fingers or limbs melt together in the rest pose: then others are drawn
+        rest = mesh_flesh(skeleton.flesh, n_vertices, name=plan)
+        # in rare proportions two fingers or limbs join in the rest pose: then others are drawn
         sound = rest.n_components == 1 and rest.is_manifold and rest.is_closed and rest.genus == 0
         if sound:
             break
@@ -97,29 +92,3 @@ def make_body(plan: Plan = "biped", n_vertices: int = 5000, *, seed: int | np.ra
     distances = [np.linalg.norm(rest.vertices - point, axis=1) for point in skeleton.landmarks.values()]
     landmarks = {name: int(d.argmin()) for name, d in zip(skeleton.landmarks, distances, strict=True)}
     return Body(plan, rest, skinning_weights(rest, skeleton), skeleton, landmarks)
-
-
-def _skin_of(skeleton: Skeleton, n_vertices: int, name: str) -> Mesh:
-    flesh = skeleton.flesh
-    radii = np.array([min(piece.radius_start, piece.radius_end) * piece.flat for piece in flesh])
-    lengths = np.array([np.linalg.norm(np.subtract(piece.end, piece.start)) for piece in flesh])
-    area = float((2 * np.pi * radii * (lengths + radii)).sum())
-    spacing = min(1.5 * float(radii.min()), (area / n_vertices) ** 0.5)
-    for _ in range(_REFINEMENTS):
-        surface, _ = Mesh(*march(implicit.field_on_grid(flesh, spacing)), name=name).largest_component()
-        # too coarse a grid tears thin places off or melts near ones together
-        if surface.n_vertices >= 3 * n_vertices and surface.euler_characteristic == 2:
-            break
-        spacing *= 0.8
-    coarse = decimate(surface, n_vertices).mesh
-    step = spacing / 10
-
-    def project(points: Float[np.ndarray, "n 3"]) -> Float[np.ndarray, "n 3"]:
-        """One Newton step to the zero set, no longer than a grid cell."""
-        value = implicit.field(flesh, points)[:, None]
-        slope = implicit.gradient(flesh, points, step)
-        move = value * slope / np.maximum(np.einsum("ni,ni->n", slope, slope)[:, None], 0.1)
-        return points - move * np.minimum(1, spacing / np.maximum(np.linalg.norm(move, axis=1, keepdims=True), 1e-300))
-
-    vertices, faces = relax(coarse.vertices, coarse.faces, project, rounds=8)
-    return Mesh(vertices, faces, name=name)

@@ -39,7 +39,7 @@ def rasterise(
                 x = column + 0.5
                 a = ((xj - x) * (yk - y) - (xk - x) * (yj - y)) / doubled_area
                 b = ((xk - x) * (yi - y) - (xi - x) * (yk - y)) / doubled_area
-                # not 1 − a − b: two faces must judge a pixel on their common edge by numbers that differ in sign only,
+                # not 1 − a − b: two faces must classify a pixel on their common edge by numbers that differ in sign only,
                 # or rounding opens cracks between them
                 c = ((xi - x) * (yj - y) - (xj - x) * (yi - y)) / doubled_area
                 if a < 0.0 or b < 0.0 or c < 0.0:
@@ -212,8 +212,8 @@ def draw_balls(
                 near[row, column] = nearness
                 light = 0.45 + 0.55 * max(-0.41 * x - 0.50 * y + 0.76 * z, 0.0)
                 gloss = 0.45 * max(-0.22 * x - 0.27 * y + 0.94 * z, 0.0) ** 40
-                # a dark rim sets the ball off against a surface of any colour
-                rim = 0.45 if z < 0.45 else 1.0
+                # a dark edge sets the ball off against a surface of any colour
+                edge = 0.45 if z < 0.45 else 1.0
                 for channel in range(3):
-                    picture[row, column, channel] = min(color[channel] * light * rim + gloss, 1.0)
+                    picture[row, column, channel] = min(color[channel] * light * edge + gloss, 1.0)
                 picture[row, column, 3] = 1.0

@@ -3,11 +3,11 @@
 export const PLAIN = hex("#c9ced6");
 export const NOT_GUARANTEED = hex("#d3d5d8");
 export const GUARANTEED = { boundary: hex("#e0a13a"), wormhole: hex("#3f8fd2"), same_loop: hex("#3aa27e") };
-export const BORDER = hex("#22252b");
-export const BORDER_IN_THE_DARK = hex("#f4f6fa");
+export const BOUNDARY = hex("#22252b");
+export const BOUNDARY_IN_THE_DARK = hex("#f4f6fa");
 export const CHOSEN = hex("#d7263d");
 export const OTHER = hex("#1d4ed8");
-export const WAY = hex("#6b2fa0");
+export const PATH = hex("#6b2fa0");
 export const STRAIGHT = hex("#e4572e");
 
 // lowest value first; dark to bright, readable by those who do not tell red from green

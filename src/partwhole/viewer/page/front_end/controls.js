@@ -4,7 +4,7 @@ import { act } from "./actions.js";
 import { at } from "./dom.js";
 
 export function bindControls(page) {
-  for (const id of ["borders", "rings", "linked"]) at(id).addEventListener("change", () => page.refresh());
+  for (const id of ["boundaries", "rings", "linked"]) at(id).addEventListener("change", () => page.refresh());
   at("method").addEventListener("change", () => {
     page.engine.method = at("method").value;
     Object.assign(page.state.found, { trust: null, pair: null });

@@ -1,6 +1,6 @@
-// Words about what was chosen, and the legend.
+// Texts about the chosen vertices, and the legend.
 
-import { NOT_GUARANTEED, OTHER, STRAIGHT, WAY, css, gradient } from "./coats.js";
+import { NOT_GUARANTEED, OTHER, PATH, STRAIGHT, css, gradient } from "./coats.js";
 import { element } from "./dom.js";
 import { RTOL, percent } from "./views.js";
 
@@ -12,8 +12,8 @@ function whatHolds(scene, { method, isSound }) {
   const provided = "provided that is a manifold and the part consists of some of its faces.";
   if (method === "dijkstra") return `Proved: a guaranteed pair has the same distance along edges on the whole, ${provided}`;
   if (method === "exact" && isSound) return `Proved: a guaranteed pair has the same geodesic distance on the whole, ${provided}`;
-  if (method === "exact") return "Not proved: a way may leave inside a boundary edge. Distances along edges give a proof, and so does --sound.";
-  return "Not proved: fast marching is approximate, and errs where its error passes the margin. Distances along edges give a proof.";
+  if (method === "exact") return "Not proved: a path may leave the part inside a boundary edge. Distances along edges give a proof, and so does --sound.";
+  return "Not proved: fast marching is approximate; a pair may be wrong where its error exceeds the margin. Distances along edges give a proof.";
 }
 
 function isProved(scene, engine) {
@@ -78,13 +78,13 @@ export function trustDetails(scene, state, engine) {
   said.push(list(rows));
   const hole = state.found.pair?.wormhole;
   if (hole && state.found.pair.other === j) {
-    const sum = hole.to_border + hole.across + hole.from_border;
+    const sum = hole.to_boundary + hole.across + hole.from_boundary;
     const shorter = sum * (1 + RTOL) < D;
     const therefore = isProved(scene, engine) ? ", which is therefore right." : ": guaranteed, and not proved, as said above.";
     said.push(element("p",
-      `A way through what is missing could leave at ${scene.part.number(hole.leaves)} and come back at ` +
-      `${scene.part.number(hole.returns)}: at least ${length(hole.to_border)} + ${length(hole.across)} + ` +
-      `${length(hole.from_border)} = ${length(sum)}, ${shorter ? "less than the distance on the part, so nothing is proved." : `not less than the distance on the part${therefore}`}`));
+      `A path through the missing region could leave at ${scene.part.number(hole.leaves)} and come back at ` +
+      `${scene.part.number(hole.returns)}: at least ${length(hole.to_boundary)} + ${length(hole.across)} + ` +
+      `${length(hole.from_boundary)} = ${length(sum)}, ${shorter ? "less than the distance on the part, so nothing is proved." : `not less than the distance on the part${therefore}`}`));
   }
   return said;
 }
@@ -150,7 +150,7 @@ export function trustLegend(scene, state, engine) {
   const made = [element("p", isProved(scene, engine) ? `${text}.` : `${text}, which is not proved.`)];
   made.push(key(NOT_GUARANTEED, "nothing is known"));
   if (state.other !== null) {
-    made.push(key(OTHER, "the other vertex"), key(WAY, "shortest way to it on the part"));
+    made.push(key(OTHER, "the other vertex"), key(PATH, "shortest path to it on the part"));
     made.push(key(STRAIGHT, "the wormhole that decided; dashed: straight"));
   }
   made.push(...legendElements({ table: "good", limits: ["0", "soft mask", "1"] }));

@@ -44,7 +44,7 @@ export class LocalEngine {
   constructor(scene, tell) {
     this.scene = scene;
     this.tell = tell;
-    this.border = null;
+    this.boundary = null;
     this.method = "dijkstra";
     this.methods = [this.method];
     this.isSound = false;
@@ -81,11 +81,11 @@ export class LocalEngine {
     }
     if (out < 0) return { wormhole: null, geodesic };
     const wormhole = {
-      leaves: part.borderVertices[out],
-      returns: part.borderVertices[back],
-      to_border: fields[out][vertex],
+      leaves: part.boundaryVertices[out],
+      returns: part.boundaryVertices[back],
+      to_boundary: fields[out][vertex],
       across: straight[out * count + back],
-      from_border: fields[back][other],
+      from_boundary: fields[back][other],
     };
     return { wormhole, geodesic, out: part.descend(fields[out], vertex), back: part.descend(fields[back], other) };
   }
@@ -105,21 +105,21 @@ export class LocalEngine {
     return this.scene.arrays;
   }
 
-  /** Distances from the border and the ways across what is missing, once; the page stays alive meanwhile. */
+  /** Distances from the boundary and the lengths across the missing region, once; the page stays responsive meanwhile. */
   #measured() {
-    this.border ??= this.#measure();
-    return this.border;
+    this.boundary ??= this.#measure();
+    return this.boundary;
   }
 
   async #measure() {
     const { part, meta } = this.scene;
-    const numbers = part.borderVertices, count = numbers.length;
+    const numbers = part.boundaryVertices, count = numbers.length;
     const fields = [];
     let rested = performance.now();
     for (const b of numbers) {
       fields.push(part.distancesFrom(b));
       if (performance.now() - rested > 60) {
-        this.tell(`measuring from the border: ${fields.length} of ${count}`);
+        this.tell(`measuring from the boundary: ${fields.length} of ${count}`);
         await new Promise((go) => setTimeout(go));
         rested = performance.now();
       }
@@ -146,13 +146,13 @@ function thresholdRow(fields, across, vertex, size) {
   return row;
 }
 
-/** As `Border.chained`: jumps within a loop, moves between loops, as often as there are loops. */
+/** As `Boundary.chained`: jumps within a loop, moves between loops, as often as there are loops. */
 function chainedJumps(part, fields, straight) {
-  const labels = part.borderLabels, count = labels.length;
+  const labels = part.boundaryLabels, count = labels.length;
   const jump = straight.map((s, k) => (labels[Math.floor(k / count)] === labels[k % count] ? s : Infinity));
   const move = straight.map((_, k) => {
     const a = Math.floor(k / count), b = k % count;
-    return labels[a] === labels[b] ? Infinity : fields[a][part.borderVertices[b]];
+    return labels[a] === labels[b] ? Infinity : fields[a][part.boundaryVertices[b]];
   });
   const step = minPlus(move, jump, count);
   let chain = jump;

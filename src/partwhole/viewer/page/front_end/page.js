@@ -69,7 +69,7 @@ export class Page {
     for (const name of ["csv", "npz"]) this.button(name).hidden = !scene.map;
     this.button("ply-whole").hidden = !scene.whole;
     at("linked").parentElement.hidden = !scene.whole;
-    at("borders").parentElement.hidden = at("rings").parentElement.hidden = !scene.part;
+    at("boundaries").parentElement.hidden = at("rings").parentElement.hidden = !scene.part;
     at("up").parentElement.hidden = !scene.part;
     at("up").value = scene.part ? scene.meta.part.view.up : "z";
     at("choose").parentElement.hidden = !scene.part;
@@ -204,7 +204,7 @@ export class Page {
       } else if (view !== "trust" && !found.rings) {
         const rings = await engine.rings(picked);
         if (!current()) return;
-        // no rings where there is no way
+        // no rings where there is no path
         for (const role of Object.keys(rings)) rings[role] = rings[role].map((d) => (Number.isFinite(d) ? d : 0));
         found.rings = rings;
         this.refresh();
@@ -231,7 +231,7 @@ export class Page {
 
   refresh() {
     const { scene, state } = this, view = VIEWS[state.view];
-    state.options = { borders: at("borders").checked, rings: at("rings").checked, linked: at("linked").checked, dark: this.dark.matches };
+    state.options = { boundaries: at("boundaries").checked, rings: at("rings").checked, linked: at("linked").checked, dark: this.dark.matches };
     if (!view) {
       this.panels.show([]);
       at("legend").replaceChildren();

@@ -72,8 +72,8 @@ void main() {
     base = mix(base, vec3(0.06, 0.07, 0.1), 0.75 * (1.0 - smoothstep(0.6 * pixel, 1.3 * pixel, off)));
   }
   float key = max(dot(n, normalize(vec3(-0.35, 0.55, 0.9))), 0.0);
-  float rim = 1.0 - max(n.z, 0.0);
-  float light = 0.36 + 0.58 * key + 0.12 * max(n.y, 0.0) - 0.18 * rim * rim * rim;
+  float grazing = 1.0 - max(n.z, 0.0);
+  float light = 0.36 + 0.58 * key + 0.12 * max(n.y, 0.0) - 0.18 * grazing * grazing * grazing;
   color = vec4(base * light + 0.06 * pow(key, 24.0), 1.0);
 }`;
 
@@ -89,12 +89,12 @@ out float along;
 void main() {
   vec4 a = clip * vec4(start, 1.0), b = clip * vec4(end, 1.0);
   vec2 pa = a.xy / a.w * size * 0.5, pb = b.xy / b.w * size * 0.5;
-  vec2 way = pb - pa;
-  float length_ = max(length(way), 1e-4);
-  vec2 across = vec2(-way.y, way.x) / length_;
+  vec2 direction = pb - pa;
+  float length_ = max(length(direction), 1e-4);
+  vec2 across = vec2(-direction.y, direction.x) / length_;
   vec4 p = corner.x < 0.5 ? a : b;
   // half a width beyond each end, so that pieces join
-  vec2 out_ = across * corner.y * width * 0.5 + way / length_ * (corner.x - 0.5) * width * 0.8;
+  vec2 out_ = across * corner.y * width * 0.5 + direction / length_ * (corner.x - 0.5) * width * 0.8;
   p.xy += out_ * 2.0 / size * p.w;
   p.z -= lift * p.w;
   along = corner.x * length_;
@@ -137,6 +137,6 @@ void main() {
   float r = length(off);
   float width = fwidth(r);
   if (r > 1.0) discard;
-  vec3 rim = mix(tint.rgb, vec3(1.0), smoothstep(0.72 - width, 0.72 + width, r));
-  color = vec4(rim, tint.a * (1.0 - smoothstep(1.0 - width, 1.0, r)));
+  vec3 ring = mix(tint.rgb, vec3(1.0), smoothstep(0.72 - width, 0.72 + width, r));
+  color = vec4(ring, tint.a * (1.0 - smoothstep(1.0 - width, 1.0, r)));
 }`;

@@ -11,9 +11,9 @@ export class Surface {
     this.meta = meta;
     this.vertices = arrays[`${role}_vertices`];
     this.faces = arrays[`${role}_faces`];
-    this.border = arrays[`${role}_border`];
-    this.borderVertices = arrays[`${role}_border_vertices`];
-    this.borderLabels = arrays[`${role}_border_labels`];
+    this.boundary = arrays[`${role}_boundary`];
+    this.boundaryVertices = arrays[`${role}_boundary_vertices`];
+    this.boundaryLabels = arrays[`${role}_boundary_labels`];
     this.numbers = arrays[`${role}_numbers`] ?? null;
     this.size = this.vertices.length / 3;
     this.normals = vertexNormals(this.vertices, this.faces, meta.inwards ? -1 : 1);
@@ -90,7 +90,7 @@ export class Surface {
     return this.edges;
   }
 
-  /** Distances along edges from the nearest of some vertices, by Dijkstra's algorithm; Infinity where there is no way. */
+  /** Distances along edges from the nearest of some vertices, by Dijkstra's algorithm; Infinity where there is no path. */
   distancesFrom(...sources) {
     const { first, to, length } = this.neighbours();
     const distance = new Float64Array(this.size).fill(Infinity);
@@ -116,13 +116,13 @@ export class Surface {
 
   /** A vertex that is seen from a direction, and of some of those the one with which the boundary criterion guarantees most. */
   tellingVertex(eye) {
-    const away = this.distancesFrom(...this.borderVertices);
+    const away = this.distancesFrom(...this.boundaryVertices);
     const turned = (v) => this.normal(v).reduce((sum, n, d) => sum + n * eye[d], 0);
     const down = eye.map((x) => -x);
     const seen = (v) => turned(v) > FACING && this.hit(this.point(v).map((x, d) => x + 3 * this.radius * eye[d]), down) === v;
     const used = [...new Set(this.faces)];
     const far = used.filter((v) => Number.isFinite(away[v])).sort((u, v) => away[v] - away[u]);
-    // with the half that is near the border little is guaranteed; where there is no border, one is as good as another
+    // with the half that is near the boundary little is guaranteed; where there is no boundary, one is as good as another
     const deep = far.length ? far.slice(0, Math.ceil(far.length / 2)) : used;
     const spread = Array.from({ length: Math.min(TRIED, deep.length) }, (_, k) => deep[Math.floor((k * deep.length) / Math.min(TRIED, deep.length))]);
     const inSight = spread.filter(seen);
@@ -134,10 +134,10 @@ export class Surface {
     return best;
   }
 
-  /** The way from a vertex down to where `distances` are 0, along edges, as coordinates one after the other. */
+  /** The path from a vertex down to where `distances` are 0, along edges, as coordinates one after the other. */
   descend(distances, start) {
     const { first, to, length } = this.neighbours();
-    const way = [...this.point(start)];
+    const path = [...this.point(start)];
     let v = start;
     while (distances[v] > 0 && Number.isFinite(distances[v])) {
       let best = -1, cost = Infinity;
@@ -149,9 +149,9 @@ export class Surface {
       }
       if (best < 0) break;
       v = best;
-      way.push(...this.point(v));
+      path.push(...this.point(v));
     }
-    return new Float32Array(way);
+    return new Float32Array(path);
   }
 
   /** The vertex nearest to where a ray first meets the surface; -1 if it does not. */

@@ -1,7 +1,7 @@
 // The views: which panels each has, how they are painted, and what the legend says.
 
 import {
-  BORDER, BORDER_IN_THE_DARK, CHOSEN, GUARANTEED, NOT_GUARANTEED, OTHER, PLAIN, STRAIGHT, TABLES, WAY,
+  BOUNDARY, BOUNDARY_IN_THE_DARK, CHOSEN, GUARANTEED, NOT_GUARANTEED, OTHER, PATH, PLAIN, STRAIGHT, TABLES,
   carried, colorPaint, niceLimit, plainCoat, regionPaint, texturePaint, valuePaint,
 } from "./coats.js";
 
@@ -27,7 +27,7 @@ export const VIEWS = {
     key: "2",
     has: (scene) => scene.map,
     coats: (scene) => both(scene, "texture", texturePaint(scene.places, scene.meta.whole.view.up)),
-    legend: () => ({ text: "A texture on the whole, carried to the part. It tears where the map does." }),
+    legend: () => ({ text: "A texture on the whole, carried to the part. Tears show where the map is discontinuous." }),
   },
   confidence: {
     name: "Confidence",
@@ -93,7 +93,7 @@ export function pairPanels(scene, coats, state) {
     camera: state.cameras[role],
     wipe: role === "part" && coats.part?.before ? state.wipe : 1,
     rings: state.options.rings ? ringsOf(scene, state, role) : null,
-    lines: state.options.borders ? [borderLine(surface, state.options.dark)] : [],
+    lines: state.options.boundaries ? [boundaryLine(surface, state.options.dark)] : [],
     dots: dotsOf(scene, state, role),
   }));
 }
@@ -115,7 +115,7 @@ function dotsOf(scene, state, role) {
 /** The part once for each criterion, with what is guaranteed with the chosen vertex, and once with the soft mask. */
 export function trustPanels(scene, state) {
   const row = state.found.trust, camera = state.cameras.part, surface = scene.part;
-  const lines = state.options.borders ? [borderLine(surface, state.options.dark)] : [];
+  const lines = state.options.boundaries ? [boundaryLine(surface, state.options.dark)] : [];
   const dots = state.picked === null ? [] : [dot(surface, state.picked, CHOSEN)];
   const pair = pairStrokes(scene, state);
   const common = { surface, camera, wipe: 1, rings: null };
@@ -174,7 +174,7 @@ export function tellingOther(row) {
 function pairStrokes(scene, state) {
   const pair = state.found.pair, surface = scene.part;
   if (state.other === null || !pair) return { lines: [], dots: [] };
-  const lines = [{ segments: chain(pair.geodesic), color: WAY, width: 3.5, ghost: true }];
+  const lines = [{ segments: chain(pair.geodesic), color: PATH, width: 3.5, ghost: true }];
   const dots = [dot(surface, state.other, OTHER)];
   if (pair.wormhole) {
     const ends = [...surface.point(pair.wormhole.leaves), ...surface.point(pair.wormhole.returns)];
@@ -197,9 +197,9 @@ function dot(surface, vertex, color) {
   return { points: new Float32Array(surface.point(vertex)), color, width: 14, ghost: true };
 }
 
-function borderLine(surface, dark) {
-  surface.borderSegments ??= new Float32Array(Array.from(surface.border).flatMap((v) => surface.point(v)));
-  return { segments: surface.borderSegments, color: dark ? BORDER_IN_THE_DARK : BORDER, width: 2.2 };
+function boundaryLine(surface, dark) {
+  surface.boundarySegments ??= new Float32Array(Array.from(surface.boundary).flatMap((v) => surface.point(v)));
+  return { segments: surface.boundarySegments, color: dark ? BOUNDARY_IN_THE_DARK : BOUNDARY, width: 2.2 };
 }
 
 function sizeNote(surface) {

@@ -1,4 +1,4 @@
-"""What WHCIE and TCIE share, everything but the criterion: distances, weights, the solver, places for new points."""
+"""The base class of WHCIE and TCIE: distances, weights, the solver and new points; a subclass chooses the criterion."""
 
 from __future__ import annotations
 
@@ -11,16 +11,13 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
-from partwhole.criterion import Criterion
+from partwhole.criterion import Criterion, same_loop_criterion
 from partwhole.criterion.min_plus import min_plus
 from partwhole.criterion.points import RTOL, criterion_of_points, straight_lines
-from partwhole.embedding.estimators.inputs import GivenSurface, surface_given
+from partwhole.embedding.estimators.inputs import SurfaceInput, checked_input
 from partwhole.embedding.estimators.placement import place, steps_to
 from partwhole.embedding.estimators.sklearn_versions import checked_data
-from partwhole.embedding.graph.point_clouds import neighbour_spacing
-from partwhole.embedding.solver.result import EmbeddingWarning, Scaling
-from partwhole.embedding.solver.smacof import weighted_smacof
-from partwhole.embedding.solver.weights import (
+from partwhole.embedding.estimators.weights import (
     check_tolerance,
     chosen_falloff,
     fade_detours,
@@ -28,6 +25,9 @@ from partwhole.embedding.solver.weights import (
     unit_distance,
     with_joined_pieces,
 )
+from partwhole.embedding.graph.point_clouds import neighbour_spacing
+from partwhole.embedding.solver.result import EmbeddingWarning, MDSResult
+from partwhole.embedding.solver.smacof import weighted_smacof
 from partwhole.mesh import Mesh
 
 # Points of a mesh step onto it at the corners of a face, as it were.
@@ -40,23 +40,13 @@ _FEW = 0.01
 _BLOCK_ENTRIES = 1 << 24
 
 
-class TrustedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class CriterionEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Minimise Σ w_ij (‖x_i − x_j‖ − d_ij)², with weights from the criterion that a subclass names and from distance."""
 
     _kind: ClassVar[Literal["boundary", "wormhole"]]
 
-    n_components: Any
-    n_neighbors: Any
-    metric: Any
-    small_radius: Any
-    small_distance: Any
-    falloff: Any
-    detour_tolerance: Any
-    soft: Any
-    init: Any
-    max_iter: Any
-    tol: Any
-    random_state: Any
+    # a parameter of WHCIE only
+    whole_genus: Any = None
 
     _points: Any
 
@@ -64,6 +54,46 @@ class TrustedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     weights_: np.ndarray
     boundary_: np.ndarray
     dist_matrix_: np.ndarray
+
+    # scikit-learn requires that any value is accepted here; fit validates them
+    def __init__(
+        self,
+        n_components: Any = 2,
+        *,
+        n_neighbors: Any = 15,
+        path_neighbors: Any = None,
+        longest_step: Any = 1.2,
+        steepest_step: Any = 40.0,
+        metric: Any = "euclidean",
+        boundary: Any = "auto",
+        small_radius: Any = 1.2,
+        small_distance: Any = None,
+        falloff: Any = "auto",
+        detour_tolerance: Any = 3.0,
+        soft: Any = False,
+        mesh_distances: Any = "fast_marching",
+        init: Any = "classical",
+        max_iter: Any = 1000,
+        tol: Any = 1e-6,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.path_neighbors = path_neighbors
+        self.longest_step = longest_step
+        self.steepest_step = steepest_step
+        self.metric = metric
+        self.boundary = boundary
+        self.small_radius = small_radius
+        self.small_distance = small_distance
+        self.falloff = falloff
+        self.detour_tolerance = detour_tolerance
+        self.soft = soft
+        self.mesh_distances = mesh_distances
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, *, points: Any = None) -> Any:
         """Embed.
@@ -76,7 +106,7 @@ class TrustedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         points : with metric="precomputed", where the samples lie in space, (n_samples, d): the straight lines that the
             wormhole criterion needs are drawn there
         """
-        given = surface_given(self, X, points)
+        given = checked_input(self, X, points)
         criterion = self._criterion(given)
         D = given.distances
         self.dist_matrix_, self.boundary_ = D, given.boundary
@@ -108,14 +138,14 @@ class TrustedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return self
 
     def fit_transform(self, X: Any, y: Any = None, *, points: Any = None) -> np.ndarray:
-        """Embed, and give the embedding; see `fit`."""
+        """Embed and return the embedding; see `fit`."""
         return self.fit(X, y, points=points).embedding_
 
     def transform(self, X: Any) -> np.ndarray:
-        """Places for new points, each by itself: Σ_j w_j (‖y − x_j‖ − d_j)² to the fitted points x_j is least.
+        """Embed new points, each by itself, so that Σ_j w_j (‖y − x_j‖ − d_j)² to the fitted points x_j is least.
 
-        d_j is the shortest way over the point's neighbours among the fitted points, w_j comes from the same criterion
-        and falloff, and the fitted points stay where they are. A point that was fitted gets its own place again.
+        d_j is the length of the shortest path over the point's neighbours among the fitted points, w_j comes from the same
+        criterion and falloff, and the fitted points stay where they are. A point that was fitted gets its own place again.
 
         Parameters
         ----------
@@ -162,8 +192,15 @@ class TrustedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
                 return np.where((D == 0) | np.isinf(K), 1.0, np.minimum(K / D, 1)) * np.isfinite(D)
         return np.isfinite(D) & (K * (1 + RTOL) >= D)
 
-    def _criterion(self, given: GivenSurface) -> Criterion:
-        return criterion_of_points(self._kind, given.distances, given.boundary, given.points)
+    def _criterion(self, given: SurfaceInput) -> Criterion:
+        if self.whole_genus is None:
+            return criterion_of_points(self._kind, given.distances, given.boundary, given.points)
+        if given.mesh is None or not isinstance(self.boundary, str):
+            raise ValueError(
+                f"whole_genus={self.whole_genus} is about boundary loops, which only a mesh has: "
+                'give a Mesh with boundary="auto", or whole_genus=None'
+            )
+        return same_loop_criterion(given.mesh, given.distances, whole_genus=self.whole_genus, rtol=RTOL)
 
     def _small_distance(self, D: Float[np.ndarray, "n n"]) -> float:
         if self.small_distance is not None:
@@ -174,7 +211,7 @@ class TrustedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             raise ValueError(f"small_radius must be finite and at least 0, got {self.small_radius}")
         return self.small_radius * neighbour_spacing(D, n_neighbors=self.n_neighbors)
 
-    def _solved(self, start: Any) -> Scaling:
+    def _solved(self, start: Any) -> MDSResult:
         return weighted_smacof(
             self.dist_matrix_,
             self.weights_,
@@ -187,7 +224,7 @@ class TrustedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _weights(self, guaranteed: np.ndarray, D: Float[np.ndarray, "m n"]) -> np.ndarray:
         return pair_weights(guaranteed, D, small=self.small_distance_, unit=self._unit, falloff=self.falloff_)
 
-    def _warn_if_apart(self, given: GivenSurface) -> None:
+    def _warn_if_apart(self, given: SurfaceInput) -> None:
         """Paths that don't reach all points have a remedy of their own, beside those of the solver."""
         if given.points is None or self._precomputed or np.isfinite(given.distances[0]).all():
             return
@@ -195,7 +232,7 @@ class TrustedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         again = len(given.points) - len(np.unique(given.points, axis=0))
         remedy = "embed the components one by one" if given.mesh else f"use more than n_neighbors={self.n_neighbors}"
         warnings.warn(
-            f"no way leads from one to the other of {pieces} components: {remedy}"
+            f"no path connects the {pieces} components: {remedy}"
             + (f"; {again} points lie where others do, leave these out" if again else ""),
             EmbeddingWarning,
             stacklevel=3,
@@ -203,14 +240,14 @@ class TrustedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def _warn_if_only_local(self, mask: Bool[np.ndarray, "n n"], distances: Float[np.ndarray, "n n"]) -> None:
         far = np.isfinite(distances) & (distances > self.small_distance_)
-        trusted, n_far = np.count_nonzero(far & mask), np.count_nonzero(far)
+        guaranteed, n_far = np.count_nonzero(far & mask), np.count_nonzero(far)
         # fewer than one a point can't hold a map together, unless there are no more to be had
-        if trusted >= min(len(mask), max(1, _FEW * n_far)) or not n_far:
+        if guaranteed >= min(len(mask), max(1, _FEW * n_far)) or not n_far:
             return
         warnings.warn(
-            f"{'hardly any' if trusted else 'no'} pair farther apart than {self.small_distance_:.3g} is guaranteed, with "
+            f"{'hardly any' if guaranteed else 'no'} pair farther apart than {self.small_distance_:.3g} is guaranteed, with "
             f"{len(self.boundary_)} of {len(mask)} points on the boundary: the map is made of local distances alone and may "
-            "bend at will; check boundary_ and give boundary= if it was detected wrongly, or sample the surface more densely",
+            "bend; check boundary_ and give boundary= if it was detected wrongly, or sample the surface more densely",
             EmbeddingWarning,
             stacklevel=3,
         )

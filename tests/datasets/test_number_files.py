@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from partwhole.datasets.published.number_files import read_npz, read_numbers, read_vts
+from partwhole.datasets.number_files import read_npz, read_numbers, read_vts
 
 
 def test_numbers_may_be_written_as_floats(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A sample of a surface, and what a method is: what every method of a comparison is given, and gives back."""
+"""`EmbeddingTask`, the data and settings that every compared method gets, and `EmbeddingMethod`, one of the methods."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from partwhole.embedding.estimators.inputs import GivenSurface, surface_given
-from partwhole.embedding.solver.weights import chosen_falloff
+from partwhole.embedding.estimators.inputs import SurfaceInput, checked_input
+from partwhole.embedding.estimators.weights import chosen_falloff
 from partwhole.mesh import Mesh
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
-    """What all methods are given.
+class EmbeddingTask:
+    """Data and settings that all methods get.
 
     Attributes
     ----------
-    data : (n, d) points, or a `Mesh`, whose vertices are taken for points where a method knows no surfaces
+    data : (n, d) points, or a `Mesh`, whose vertices are used as points by methods that have no notion of a surface
     boundary : as for `WHCIE`
     n_neighbors : of every method that has neighbours
     n_components : dimensions of the map
@@ -68,44 +68,44 @@ class Sample:
         return criterion_of_points("wormhole", self.distances, self.boundary_points, self.points).mask
 
     @cached_property
-    def _measured(self) -> tuple[GivenSurface, float]:
+    def _measured(self) -> tuple[SurfaceInput, float]:
         from partwhole.embedding.estimators.whcie import WHCIE
 
         start = time.perf_counter()
-        found = surface_given(WHCIE(n_neighbors=self.n_neighbors, boundary=self.boundary), self.data, None)
+        found = checked_input(WHCIE(n_neighbors=self.n_neighbors, boundary=self.boundary), self.data, None)
         return found, time.perf_counter() - start
 
 
 @dataclass(frozen=True, eq=False)
-class Method:
-    """A way to make a map.
+class EmbeddingMethod:
+    """A method that makes a map.
 
     Attributes
     ----------
     name : for the command line
     label : for tables and pictures
-    make : from a sample to (n, n_components) places
-    geodesic : whether it uses `Sample.distances`, whose time then counts as its own
+    make : from a task to (n, n_components) places
+    geodesic : whether it uses `EmbeddingTask.distances`, whose time then counts as its own
     keeps_scale : False if the method normalises its axes; the affine error is then the one to look at
     """
 
     name: str
     label: str
-    make: Callable[[Sample], Any]
+    make: Callable[[EmbeddingTask], Any]
     geodesic: bool = False
     keeps_scale: bool = True
 
 
-def check_connected(sample: Sample) -> None:
-    """Refuse a sample with pairs that no way connects."""
+def check_connected(task: EmbeddingTask) -> None:
+    """Raise a ValueError if some pairs of points have no path between them."""
     from partwhole.mesh.topology import connected_labels
 
-    reached = np.isfinite(sample.distances)
+    reached = np.isfinite(task.distances)
     if reached.all():
         return
     sizes = np.sort(np.bincount(connected_labels(len(reached), np.argwhere(reached))))[::-1]
     shown = ", ".join(map(str, sizes[:5].tolist())) + ", …" * (len(sizes) > 5)
     raise ValueError(
-        f"the sample falls apart into {len(sizes)} components of {shown} points, with no way from one to the other: "
-        f"use more than {sample.n_neighbors} neighbours, or embed each component by itself"
+        f"the sample falls apart into {len(sizes)} components of {shown} points, with no path from one to the other: "
+        f"use more than {task.n_neighbors} neighbours, or embed each component by itself"
     )

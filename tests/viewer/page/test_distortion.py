@@ -8,7 +8,7 @@ from partwhole.datasets import plane
 from partwhole.datasets.cutting.cuts import Cut
 from partwhole.geodesics import geodesic_distances
 from partwhole.mesh import farthest_points
-from partwhole.viewer.figures.distortion import distance_distortion, distortions, measured_on_map
+from partwhole.viewer.page.distortion import distance_distortion, distortions, measured_on_map
 from partwhole.viewer.page.scene import Scene
 
 
@@ -37,7 +37,7 @@ def test_it_is_the_mean_over_guaranteed_partners(cut: Cut) -> None:
 
 
 def test_a_vertex_without_guaranteed_pairs_has_none() -> None:
-    # every vertex of a strip is on its border
+    # every vertex of a strip is on its boundary
     strip = plane(width=4, height=0.1, n_vertices=6)
     found = distance_distortion(strip, strip, np.arange(strip.n_vertices), partners=3)
     assert len(found) == strip.n_vertices

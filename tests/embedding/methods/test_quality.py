@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partwhole.embedding.methods.agreement import aligned, map_stress, procrustes_error
+from partwhole.embedding.methods.quality import aligned, map_stress, procrustes_error
 
 RNG = np.random.default_rng(0)
 TRUTH = RNG.uniform(size=(60, 2)) * [3, 1]

@@ -1,4 +1,4 @@
-"""How much each pair counts: by what a criterion guarantees, and by its distance."""
+"""Weights of pairs, from what a criterion guarantees and from their distance."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from partwhole.criterion.points import RTOL
-from partwhole.embedding.estimators.inputs import GivenSurface
+from partwhole.embedding.estimators.inputs import SurfaceInput
 from partwhole.embedding.graph.point_clouds import neighbour_spacing
-from partwhole.embedding.solver.components import connected
+from partwhole.embedding.solver.components import components_of_weights
 from partwhole.embedding.solver.pairs import row_blocks
 
 # On a surface about as many pairs as d have a distance near d, and a relative error of theirs adds w d² to the stress.
@@ -33,7 +33,7 @@ def pair_weights(
     Parameters
     ----------
     guaranteed : g, a mask, or numbers from 0 to 1
-    distances : d; a pair without a way, at distance inf, has weight 0
+    distances : d; a pair without a path, at distance inf, has weight 0
     small : distances up to this one count whatever is guaranteed
     unit : from here on weights fall
     falloff : 0 weighs all guaranteed pairs alike; weights are a mask then if `guaranteed` is one, and otherwise in
@@ -108,10 +108,10 @@ def with_joined_pieces(
 ) -> np.ndarray:
     """The same weights, but pieces that they leave apart, of up to `largest` points, are joined to the rest.
 
-    Each point of such a piece gets weight 1 with the `count` nearest points outside it that a way leads to: a few points
+    Each point of such a piece gets weight 1 with the `count` nearest points outside it that a path leads to: a few points
     by themselves at a corner, with nothing guaranteed, still belong where their neighbours are.
     """
-    labels = connected(lambda i: weights[i] > 0, len(weights))
+    labels = components_of_weights(weights)
     sizes = np.bincount(labels)
     small = np.flatnonzero(sizes <= largest)
     if len(sizes) == 1 or not len(small):
@@ -120,15 +120,15 @@ def with_joined_pieces(
     for piece in small:
         members = np.flatnonzero(labels == piece)
         for i in members:
-            ways = distances[i].copy()
-            ways[members] = np.inf
-            nearest = np.argsort(ways, kind="stable")[:count]
-            nearest = nearest[np.isfinite(ways[nearest])]
+            lengths = distances[i].copy()
+            lengths[members] = np.inf
+            nearest = np.argsort(lengths, kind="stable")[:count]
+            nearest = nearest[np.isfinite(lengths[nearest])]
             weights[i, nearest] = weights[nearest, i] = 1
     return weights
 
 
-def chosen_falloff(falloff: Any, given: GivenSurface) -> float:
+def chosen_falloff(falloff: Any, given: SurfaceInput) -> float:
     """The number that was given; for "auto" `FALLOFF` where distances run along a graph, and otherwise 0."""
     if isinstance(falloff, str) and falloff == "auto":
         return FALLOFF if given.along_graph else 0.0
@@ -140,7 +140,7 @@ def chosen_falloff(falloff: Any, given: GivenSurface) -> float:
 
 
 def check_tolerance(tolerance: Any) -> None:
-    """Refuse what is neither None nor a positive number."""
+    """Raise a ValueError for what is neither None nor a positive number."""
     if tolerance is not None and not (
         isinstance(tolerance, int | float | np.integer | np.floating) and 0 < tolerance < np.inf
     ):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partwhole.embedding.solver.weights import fade_detours, pair_weights, unit_distance, with_joined_pieces
+from partwhole.embedding.estimators.weights import fade_detours, pair_weights, unit_distance, with_joined_pieces
 
 DISTANCES = np.array([[0.0, 1, 4, np.inf], [1, 0, 2, np.inf], [4, 2, 0, np.inf], [np.inf, np.inf, np.inf, 0]])
 NONE = np.zeros((4, 4), bool)
