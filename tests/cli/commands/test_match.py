@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from partwhole.cli.shared.pair_list import list_beside, pair_folders, read_list
 
 from partwhole.cli.main import main
-from partwhole.cli.shared.pair_list import list_beside, pair_folders, read_list
 from partwhole.mesh import Mesh, read_mesh, write_mesh
 
 FILES = {"map.npz", "map.csv", "map.vts", "part.ply", "whole.ply", "summary.json", "summary.md"}

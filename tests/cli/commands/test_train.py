@@ -13,11 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from partwhole.cli.shared.learning import Stages
+from partwhole.cli.shared.train_command import Order
 
 from partwhole.cli.commands import train as command
 from partwhole.cli.main import main
-from partwhole.cli.shared.learning import Stages
-from partwhole.cli.shared.train_command import Order
 from partwhole.matching.training.logs import read_losses
 
 

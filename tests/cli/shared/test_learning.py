@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 
 import pytest
+from partwhole.cli.shared.learning import Stages, chosen_cache, read_pairs, ready, stages, with_truth
 
 from partwhole.cli.shared import learning
 from partwhole.cli.shared.console import Console
-from partwhole.cli.shared.learning import Stages, chosen_cache, read_pairs, ready, stages, with_truth
 from partwhole.datasets import Pair, Pairs, random_cuts, sphere
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from partwhole.cli.shared.memory import check_fits, free_memory, told_plainly
 
 from partwhole.cli.shared import memory
-from partwhole.cli.shared.memory import check_fits, free_memory, told_plainly
 from partwhole.datasets import Pair, random_cuts, sphere
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from partwhole.cli.shared.models import load_models, model_file, named_model
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from partwhole.cli.shared.overwriting import below, check_file, check_folder, written
 
 from partwhole.cli.commands import dataset, embed, evaluate, mask
 from partwhole.cli.main import main
 from partwhole.cli.shared import match_output as match_folder
 from partwhole.cli.shared import train_command as training_orders
-from partwhole.cli.shared.overwriting import below, check_file, check_folder, written
 from partwhole.datasets import sphere
 from partwhole.mesh.io import write_mesh
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from partwhole.cli.shared.pairs import held_out, pairs_from, set_of
+
 from partwhole.datasets import Pairs, cut_balls, sphere
 from partwhole.mesh.io import write_mesh
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from partwhole.cli.shared.train_command import FILE, Order
+
 from partwhole.matching.training.config import TrainingConfig
 
 
