@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from partwhole.cli.shared.pair_list import list_beside, pair_folders, read_list
 
 from partwhole.cli.main import main
+from partwhole.cli.shared.match_batch import list_beside, pair_folders, read_list
 from partwhole.mesh import Mesh, read_mesh, write_mesh
 
 FILES = {"map.npz", "map.csv", "map.vts", "part.ply", "whole.ply", "summary.json", "summary.md"}
@@ -145,7 +145,7 @@ def test_large_pictures_show_fewer_vertices(
 ) -> None:
     from partwhole.cli.shared import match_output as match_folder
 
-    monkeypatch.setattr(match_folder, "_DRAWN", 100)
+    monkeypatch.setattr(match_folder, "_MOST_DRAWN", 100)
     words = ("match", own_set / "parts/part0.ply", own_set / "wholes/ball.ply", "-m", runs[0], "-q")
     assert run(*words, "-o", tmp_path / "out") == 0
     assert (tmp_path / "out/map.png").exists()

@@ -146,10 +146,14 @@ def check_torch(device: Device) -> None:
 
 def suggest_gpu(device: Device, console: Console) -> None:
     """Note that a GPU is available, if it is not the device."""
+    if device == "cpu" and _has_gpu():
+        console.note("there is a GPU here, on which training is many times faster: --device cuda")
+
+
+def _has_gpu() -> bool:
     import torch
 
-    if device == "cpu" and torch.cuda.is_available():
-        console.note("there is a GPU here, on which training is many times faster: --device cuda")
+    return bool(torch.cuda.is_available())
 
 
 def free_memory() -> int:

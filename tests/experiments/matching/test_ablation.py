@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from partwhole.experiments.ablation import ORDER, PAPER, ROWS, chosen_rows, verdict
+from partwhole.experiments.matching.ablation import ORDER, PAPER, ROWS, chosen_rows, verdict
 
 
 def errors(**means: float) -> dict[str, list[float]]:

@@ -12,7 +12,7 @@ import pytest
 from partwhole.cli.main import main
 from partwhole.datasets.cutting.cuts import cut_balls
 from partwhole.datasets.shapes.primitives import sphere
-from partwhole.experiments import criterion_runs as study_runs
+from partwhole.experiments import consistent_pairs as study_runs
 from partwhole.experiments.consistent_pairs import WRITES
 from partwhole.mesh.io import write_mesh
 

@@ -14,9 +14,9 @@ import pytest
 
 from partwhole.cli.main import main
 from partwhole.datasets import Cut, cut_balls, cut_plane, sphere
-from partwhole.experiments import study
-from partwhole.experiments.matching import described, parsed_seeds, preset_series
-from partwhole.experiments.matching_runs import WRITES
+from partwhole.experiments.matching import study
+from partwhole.experiments.matching.benchmarks import described, parsed_seeds, preset_series
+from partwhole.experiments.matching.training_runs import WRITES
 from partwhole.matching import PRESETS
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import write_mesh
@@ -290,7 +290,7 @@ def test_one_failed_run_does_not_lose_the_others(
     assert f"all 2 runs failed; the first one: {reason}" in capsys.readouterr().err
     lost.clear()
     with monkeypatch.context() as patch:
-        patch.setattr("partwhole.cli.shared.memory.free_memory", lambda: 1000)
+        patch.setattr("partwhole.cli.shared.data_options.free_memory", lambda: 1000)
         # what is there needs no distances
         assert main([*command, "--seeds", "1", "--quiet"]) == 0
         assert main([*command, "--seeds", "2"]) == 2
@@ -354,7 +354,7 @@ def test_ablation_from_end_to_end(
 
 def test_presets_are_found_by_the_name_of_their_set(monkeypatch: pytest.MonkeyPatch) -> None:
     ours = {**PRESETS, "pfaust-h-ours": PRESETS["pfaust-h"].with_changes(rotation=30.0)}
-    monkeypatch.setattr("partwhole.experiments.matching.PRESETS", ours)
+    monkeypatch.setattr("partwhole.experiments.matching.benchmarks.PRESETS", ours)
     monkeypatch.setattr("partwhole.matching.training.config.PRESETS", ours)
     found = preset_series({"pfaust-h": ("pfaust-h",)}, "pfaust-h-ours,pfaust-h", (), 7)
     assert [(s.name, s.label, s.trained_on, s.config.rotation) for s in found] == [

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from partwhole.datasets import Pair, Pairs, sphere
-from partwhole.experiments import study
-from partwhole.experiments.study import Failed, Run, Series, Source, Study, pairs_hash, read_run, reweighted
+from partwhole.experiments.matching import study
+from partwhole.experiments.matching.study import Failed, Run, Series, Source, Study, pairs_hash, read_run, reweighted
 from partwhole.matching import Matcher, PreparedPairs, TrainingConfig, prepare_pairs, train
 from partwhole.matching.training.run_folder import STATE
 from partwhole.store.cache import Cache

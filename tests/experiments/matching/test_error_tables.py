@@ -10,9 +10,9 @@ import pytest
 
 from partwhole.cli.shared.console import Console
 from partwhole.evaluation import Evaluation, PairResult, Protocol
-from partwhole.experiments import tables as study_tables
-from partwhole.experiments.study import Run, Series
-from partwhole.experiments.tables import Section, measured_rows, present, study_table
+from partwhole.experiments.matching import error_tables as study_tables
+from partwhole.experiments.matching.error_tables import Section, measured_rows, present, study_table
+from partwhole.experiments.matching.study import Run, Series
 from partwhole.matching import TrainingConfig
 
 PUBLISHED = {"theirs": {"micro": 5.0}}
