@@ -90,7 +90,7 @@ def test_other_methods_and_dimensions(tmp_path: Path, capsys: pytest.CaptureFixt
         main(["embed", str(tmp_path / "roll.npy"), "--method", "pca", "--boundary", "none", "-o", str(tmp_path)]) == 0
     )
     out, err = capsys.readouterr()
-    assert err == "note: --boundary plays no part in PCA\n"
+    assert err == "note: --boundary has no effect on PCA\n"
     assert "PCA: 502 points" in out
 
 
@@ -204,8 +204,8 @@ def test_arrays(dtype: type, tmp_path: Path) -> None:
         ("", "holds no numbers"),
         ("x,y\n", "holds no numbers"),
         ("1,2\n3,4,5\n", "line 2 has 3 numbers, those before have 2"),
-        ("1,2\nthree,4\n", "line 2 is no row of numbers: 'three,4'"),
-        ("a,b\nc,d\n1,2\n", "line 2 is no row of numbers"),
+        ("1,2\nthree,4\n", "line 2 is not a row of numbers: 'three,4'"),
+        ("a,b\nc,d\n1,2\n", "line 2 is not a row of numbers"),
         ("1,2\n3,\n5,6\n", "point 1 .* NaN or infinite; remove"),
         ("nan,2\n3,inf\n5,6\n", "point 0 .* and so have 1 others"),
     ],
@@ -220,7 +220,7 @@ def test_text_that_holds_no_points(text: str, message: str, tmp_path: Path) -> N
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     path = tmp_path / "bad.csv"
     path.write_bytes(b"\xff\xfe\x00\x81")
-    with pytest.raises(ValueError, match="is no text"):
+    with pytest.raises(ValueError, match="is not a text file"):
         read_points(path)
 
 
@@ -242,11 +242,11 @@ def test_arrays_that_hold_no_points(array: np.ndarray, message: str, tmp_path: P
 def test_files_that_are_no_arrays(tmp_path: Path) -> None:
     path = tmp_path / "bad.npy"
     path.write_bytes(b"not numpy")
-    with pytest.raises(ValueError, match=r"is no whole \.npy file"):
+    with pytest.raises(ValueError, match=r"is not a complete \.npy file"):
         read_points(path)
     with path.open("wb") as file:  # more numbers than any memory holds
         np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": (10**10, 1000)})
-    with pytest.raises(ValueError, match=r"is no whole \.npy file"):
+    with pytest.raises(ValueError, match=r"is not a complete \.npy file"):
         read_points(path)
     np.savez(tmp_path / "several.npz", a=POINTS)
     (tmp_path / "several.npz").rename(path)
@@ -256,7 +256,7 @@ def test_files_that_are_no_arrays(tmp_path: Path) -> None:
 
 def test_objects_are_not_unpickled(tmp_path: Path) -> None:
     np.save(tmp_path / "bad.npy", np.array([{}, []], dtype=object), allow_pickle=True)
-    with pytest.raises(ValueError, match="plain numbers"):
+    with pytest.raises(ValueError, match=r"is not a complete \.npy file of numbers"):
         read_points(tmp_path / "bad.npy")
 
 

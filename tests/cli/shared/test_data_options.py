@@ -74,7 +74,7 @@ def test_what_can_not_be_guessed_is_asked_for(tmp_path: Path) -> None:
         pairs_from(tmp_path, None, "train")
     for mark in ("pfaust/PFAUST-M", "pfaust/PFAUST-H", "cuts"):
         (tmp_path / mark).mkdir(parents=True)
-    with pytest.raises(ValueError, match="several data sets; .*--set pfaust-m, --set pfaust-h, --set shrec16-cuts"):
+    with pytest.raises(ValueError, match=r"several data sets; .*--set pfaust-m, --set pfaust-h, --set shrec16-cuts"):
         pairs_from(tmp_path, None, "train")
     with pytest.raises(ValueError, match="--data is missing"):
         pairs_from(None, None, "train")

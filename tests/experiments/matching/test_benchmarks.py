@@ -244,13 +244,13 @@ def test_an_interrupted_study_goes_on(
         assert main([*command, "--json"]) == 130
     said = json.loads(capsys.readouterr().out)
     assert (said["complete"], said["runs_done"]) == (False, 1)
-    assert "give the same command again to go on" in said["notes"][-1]
+    assert "run the same command again to resume" in said["notes"][-1]
     assert (tmp_path / "out/shrec16-holes/seed-1/state.safetensors").exists()
     trainings.clear()
     assert main(command) == 0
     assert trainings == ["shrec16-holes/seed-1"]
     text = capsys.readouterr().out
-    assert "run 1 of 2: shrec16-holes, trained on HOLES, seed 0, was there already" in text
+    assert "run 1 of 2: shrec16-holes, trained on HOLES, seed 0, finished before" in text
     assert "run 2 of 2: shrec16-holes, trained on HOLES, seed 1, 4 iterations in" in text
     before = (tmp_path / "out/shrec16-holes.md").read_text()
     assert main([*command, "--quiet"]) == 0
@@ -260,7 +260,7 @@ def test_an_interrupted_study_goes_on(
 
     # other choices would be another study
     assert main([*command, "--with", "rotation=30"]) == 2
-    assert "seed-0 had rotation=90.0, now it is 30.0; go on with the same choices" in capsys.readouterr().err
+    assert "seed-0 had rotation=90.0, now it is 30.0; use the same settings" in capsys.readouterr().err
 
 
 def test_one_failed_run_does_not_lose_the_others(
@@ -386,9 +386,9 @@ def test_what_is_missing_is_named(
     assert "has no pfaust/PFAUST-M/off, no faust_r" in one_error("reproduce", "pfaust")
     assert "has no null, no holes" in one_error("reproduce", "ablation", "--set", "shrec16-holes")
     nowhere = tmp_path / "nowhere"
-    assert one_error("reproduce", "shrec16", "--data", nowhere) == f"--data {nowhere} is no folder"
+    assert one_error("reproduce", "shrec16", "--data", nowhere) == f"folder not found: --data {nowhere}"
     wrong = ("reproduce", "ablation", "--set", "pfaust-h", "--data", published_sets, "--preset", "pfaust-m")
-    assert one_error(*wrong).startswith("--preset pfaust-m is none for pfaust-h; there are pfaust-h")
+    assert one_error(*wrong).startswith("--preset pfaust-m is not for pfaust-h; there are pfaust-h")
 
 
 @pytest.mark.parametrize("command", [["pfaust"], ["shrec16"], ["ablation", "--set", "pfaust-h"]], ids=lambda c: c[0])

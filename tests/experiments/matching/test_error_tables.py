@@ -61,7 +61,7 @@ def test_a_series_is_shown_where_it_was_tested(tmp_path: Path, capsys: pytest.Ca
         "a": ["x", "x", "x"],
         "b": ["y", "y"],
     }
-    assert console.notes == ["c: no run came to its end, so there is no table"]
+    assert console.notes == ["c: no run was completed, so there is no table"]
     assert not (tmp_path / "c.md").exists()
     assert "evaluations" in found["a"]["files"]
     assert "evaluations" not in found["b"]["files"]
