@@ -164,9 +164,7 @@ def evaluate(
         )
         calibrated = {} if report_to is None else _calibrated(matchers, held, options["cache"], report)
     beside = _published(chosen, split, console, refined=refine > 0) if published else {}
-    rows: dict[str, Any] = {}
-    rows.update(_averaged(found, read_outs) if average else {row.label: row.evaluation for row in found})
-    table = error_table(rows | beside, title=f"{pairs.name}, {len(found[0].evaluation.pairs)} pairs")
+    table = _table(found, beside, pairs.name, average=average)
     _print_table(console, table, found)
     summary: dict[str, Any] = {
         "data": None if data is None else str(data),
@@ -207,6 +205,14 @@ def _combined(matchers: dict[str, Matcher], *, average: bool, together: bool) ->
     from partwhole.matching.ensemble import Ensemble
 
     return {f"{len(matchers)} models together": Ensemble(list(matchers.values()))}
+
+
+def _table(
+    found: Sequence[MeasuredModel], beside: Mapping[str, Mapping[str, float]], data: str, *, average: bool
+) -> Table:
+    """Our rows, then the published ones."""
+    rows: dict[str, Any] = dict(_averaged(found)) if average else {row.label: row.evaluation for row in found}
+    return error_table(rows | dict(beside), title=f"{data}, {len(found[0].evaluation.pairs)} pairs")
 
 
 def _print_table(console: Console, table: Table, found: Sequence[MeasuredModel]) -> None:
@@ -291,9 +297,10 @@ def _note_vertical(matchers: Mapping[str, Matcher], chosen: SetName, console: Co
             console.note(f"{name} was trained on shapes with {known} up, and these have {up} up: --with vertical={up}")
 
 
-def _averaged(found: Sequence[MeasuredModel], read_outs: Sequence[str]) -> dict[str, list[Evaluation]]:
+def _averaged(found: Sequence[MeasuredModel]) -> dict[str, list[Evaluation]]:
     """All models in one row, for each read-out."""
     rows = {}
+    read_outs = list(dict.fromkeys(row.read_out for row in found))
     for read_out in read_outs:
         runs = [row.evaluation for row in found if row.read_out == read_out]
         rows[f"{len(runs)} models{f', {read_out}' * (len(read_outs) > 1)}"] = runs
