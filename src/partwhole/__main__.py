@@ -1,6 +1,6 @@
-"""The command line, `partwhole` and `python -m partwhole`: a Ctrl-C ends it with one line, at any moment.
+"""The command line, `partwhole` and `python -m partwhole`: Ctrl-C ends it with one line, at any moment.
 
-It is what runs first, so it imports nothing, be it ever so small, before it is ready to be interrupted.
+This runs first, so it imports nothing but `sys` before Ctrl-C is handled.
 """
 
 import sys
@@ -10,9 +10,9 @@ _INTERRUPTED = 130
 
 
 def main() -> int:
-    """Run the command that was given, and return its exit code; see `partwhole.cli.main`."""
+    """Run the given command, and return its exit code; see `partwhole.cli.main`."""
     try:
-        # a module that is interrupted while it is imported may lose the interruption, or make another error of it
+        # an interrupt during an import may be lost there, or turn into another error
         changed = _leave_at_once()
         from partwhole.cli.main import main as command
 
@@ -21,7 +21,7 @@ def main() -> int:
 
             signal.signal(signal.SIGINT, signal.default_int_handler)
         code = command()
-        # threads and libraries are closed next, and if that is interrupted it prints a traceback
+        # threads and libraries are closed next; an interrupt there would print a traceback
         _leave_at_once()
     except KeyboardInterrupt:
         sys.stderr.write(_LINE)
@@ -30,7 +30,7 @@ def main() -> int:
 
 
 def _leave_at_once() -> bool:
-    """Let a Ctrl-C end the process here and now, while nothing is under way; False where that is not for us to say."""
+    """Let Ctrl-C end the process at once, while nothing is computed; False if the handler can't be changed."""
     import os
     import signal
 
@@ -38,7 +38,7 @@ def _leave_at_once() -> bool:
         os.write(2, _LINE.encode())
         os._exit(_INTERRUPTED)
 
-    # in the background it may be ignored, and in a thread no handler can be set
+    # a background process may ignore it, and in a thread no handler can be set
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         return False
     try:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from partwhole.cli.main import main
-from partwhole.cli.shared.overwriting import written
+from partwhole.cli.shared.options import written
 from partwhole.datasets import cut_balls, sphere
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import write_mesh

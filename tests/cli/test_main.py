@@ -116,6 +116,10 @@ def test_a_file_that_was_probably_meant_is_named(
     for other in ("scans/leg.off", "nowhere/arm.ply"):
         assert main(["mask", other]) == 2
         assert one_error(capsys) == f"{other} does not exist"
+    assert main(["match", "scans/arn.ply", "scans/arm.ply"]) == 2
+    said = one_error(capsys)
+    assert said.startswith("file not found: scans/arn.ply; give an OFF")
+    assert said.endswith("; did you mean scans/arm.ply?")
 
 
 def test_a_model_that_is_not_there_is_told_before_anything_is_computed(
@@ -129,7 +133,7 @@ def test_a_model_that_is_not_there_is_told_before_anything_is_computed(
         monkeypatch.setattr(f"partwhole.{place}", computed)
     commands = (["demo"], ["view", "scan.ply"], ["reproduce", "figures"], ["match", "scan.ply", "whole.ply"])
     for command in commands:
-        for name, message in (("defalt", "did you mean 'default'?"), ("gone.safetensors", "there is no file gone.saf")):
+        for name, message in (("defalt", "did you mean 'default'?"), ("gone.safetensors", "file not found: gone.saf")):
             assert main([*command, "--model", name]) == 2
             assert message in one_error(capsys)
     assert list(tmp_path.iterdir()) == []
@@ -154,7 +158,7 @@ class _Command:
         (MemoryError(), 2, "not enough memory"),
         (MemoryError("Unable to allocate 9 TiB"), 2, "Unable to allocate 9 TiB"),
         (KeyboardInterrupt(), 130, "interrupted"),
-        (ZeroDivisionError("oh"), 1, "a fault of partwhole, ZeroDivisionError: oh"),
+        (ZeroDivisionError("oh"), 1, "internal error, ZeroDivisionError: oh"),
     ],
 )
 def test_errors_become_one_line_and_an_exit_code(

@@ -74,7 +74,7 @@ def test_mistakes_are_one_line(tmp_path: Path, one_error: Callable[..., str]) ->
     words = ("reproduce", "figures", "-o", tmp_path)
     assert "--only must be one of regions, shares, swiss-roll, maps, got venn" in one_error(*words, "--only", "venn")
     assert "--model is for maps" in one_error(*words, "--only", "shares", "--model", "x.safetensors")
-    assert "is no folder" in one_error(*words, "--data", tmp_path / "nowhere")
+    assert "folder not found: " in one_error(*words, "--data", tmp_path / "nowhere")
 
 
 def test_without_models_no_maps_are_drawn(

@@ -85,7 +85,7 @@ def test_a_second_run_makes_nothing_twice(
     monkeypatch.setattr(swiss_roll_runs._Prepared, "run", never)
     again = run_json(capsys, *SMALL, "--output", tmp_path)
     assert again["maps"] == first["maps"]
-    assert again["notes"] == [f"2 of 2 maps were made before and are taken from {tmp_path / 'results.jsonl'}"]
+    assert again["notes"] == [f"2 of 2 maps were made before and are read from {tmp_path / 'results.jsonl'}"]
 
 
 def test_a_map_that_was_lost_is_made_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -130,7 +130,7 @@ def test_bad_arguments(tmp_path: Path, one_error: Callable[..., str]) -> None:
     assert "--method must be one of pca, " in one_error(*SMALL, "--method", "magic")
     assert "--noise must be finite and at least 0, got -1" in one_error(*SMALL, "--noise", "-1")
     (tmp_path / "results.jsonl").write_text('{"key": 3}\n')
-    assert "line 1 is no result of this command" in one_error(*SMALL, "--output", tmp_path)
+    assert "line 1 is not a result of this command" in one_error(*SMALL, "--output", tmp_path)
 
 
 def test_quiet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,6 @@
-"""`partwhole`, the program: commands, and how errors end it.
+"""The program `partwhole`: its commands, and how it reports errors.
 
-Exit codes: 0 done; 2 bad input, with one line on stderr; 130 interrupted; 1 a fault of this library.
+Exit codes: 0 success; 2 bad input, with one line on stderr; 130 interrupted; 1 an internal error.
 """
 
 from __future__ import annotations
@@ -36,34 +36,53 @@ from partwhole.experiments.reproduce import reproduce
 
 _INTERRUPTED = 130
 
-# reading all signatures takes a twentieth of a second
+# reading all signatures takes 50 ms
 get_command = cache_result(typer.main.get_command)
+
+
+def _examples(*commands: str) -> str:
+    """The last lines of the help of a command: a paragraph for each example."""
+    return "\n\n".join(f"Example: {command}" for command in commands)
+
 
 app = typer.Typer(
     name="partwhole",
     add_completion=True,
     rich_markup_mode="markdown",  # joins the lines of a paragraph
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Example: partwhole demo",
+    epilog=_examples("partwhole demo", "partwhole match scan.ply template.off"),
 )
-app.command(epilog="Example: partwhole mask scan.ply --method dijkstra --output scan-trust")(mask)
-app.command(epilog="Example: partwhole demo --output demo-out --vertices 2000 --seed 3")(demo)
+app.command(epilog=_examples("partwhole mask scan.ply --method dijkstra --output scan-trust"))(mask)
+app.command(epilog=_examples("partwhole demo", "partwhole demo --output demo-out --vertices 2000 --seed 3"))(demo)
 app.command(
-    epilog="Example: partwhole match scan.ply template.off --output scan-match · "
-    "partwhole match scan.stl body.obj --units mm:m --up z --refine 15 · partwhole match scans/ template.off · "
-    "partwhole match --pairs list.csv --output all"
+    epilog=_examples(
+        "partwhole match scan.ply template.off --output scan-match",
+        "partwhole match scan.stl body.obj --units mm:m --up z --refine 15",
+        "partwhole match scans/ template.off",
+        "partwhole match --pairs list.csv --output all",
+    )
 )(match)
-app.command(epilog="Example: partwhole embed points.csv --method whcie --output points-map")(embed)
 app.command(
-    epilog="Example: partwhole train --data scans --output run --validate · "
-    "partwhole train --data DIR --set pfaust-h --device cuda --with rotation=30 · partwhole train --resume run"
+    epilog=_examples(
+        "partwhole embed points.csv --output points-map", "partwhole embed scan.ply --method isomap --components 3"
+    )
+)(embed)
+app.command(
+    epilog=_examples(
+        "partwhole train --data scans --output run --validate",
+        "partwhole train --data DIR --set pfaust-h --device cuda --with rotation=30",
+        "partwhole train --resume run",
+    )
 )(train)
 app.command(
-    epilog="Example: partwhole evaluate --data DIR --set pfaust-h --model run0 --model run1 --read-out both --output errors"
+    epilog=_examples(
+        "partwhole evaluate --data scans --model run",
+        "partwhole evaluate --data DIR --set pfaust-h --model run0 --model run1 --read-out both --output errors",
+    )
 )(evaluate)
-app.command(epilog="Example: partwhole models default")(models)
-app.command(epilog="Example: partwhole view scan-match · partwhole view scan-match --export report.html")(view)
-app.command(epilog="Example: partwhole cache · partwhole cache --trim 5GB · partwhole cache --clear")(cache)
+app.command(epilog=_examples("partwhole models", "partwhole models default"))(models)
+app.command(epilog=_examples("partwhole view scan-match", "partwhole view scan-match --export report.html"))(view)
+app.command(epilog=_examples("partwhole cache", "partwhole cache --trim 5GB", "partwhole cache --clear"))(cache)
 app.add_typer(dataset, name="dataset")
 app.add_typer(reproduce, name="reproduce")
 
@@ -80,12 +99,12 @@ def partwhole(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error; works in any place.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error; may stand anywhere.")] = False,
 ) -> None:
     """Match a part of a surface to its whole, and know which distances on the part can be trusted.
 
-    A scan with holes is a part of a surface; a hole makes detours, so distances on it may be wrong. The criteria prove
-    which ones are right, and a network that is trained with these alone finds where each vertex of a part belongs.
+    A scan with holes is a part of a surface. Paths around a hole are longer, so some distances on the part are wrong. The
+    criteria prove which distances are right, and a network that is trained with these alone matches part and whole.
     """
 
 
@@ -93,40 +112,42 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code; arguments are those of the command line unless given."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
-    # wherever it stands: it is remembered when a command has just failed, and added at its end
+    # wherever it stands: users add it at the end of a command that failed
     given = [word for word in given if word != "--debug"]
     for stream in (sys.stdout, sys.stderr):
-        # names of files may hold what the terminal, or any text, has no signs for
+        # names of files may hold characters that the terminal can't show
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
         with _termination_unwinds():
             command = get_command(app)
-            # a command returns nothing; what comes back is the code of typer.Exit, as after --version
+            # commands return None; a number is the exit code of typer.Exit, as after --version
             code = command.main(args=_or_help(command, given), prog_name="partwhole", standalone_mode=False) or 0
-            if code == _INTERRUPTED:  # what newer releases of Typer make of an interruption
+            if code == _INTERRUPTED:  # newer releases of typer return this after Ctrl-C
                 raise KeyboardInterrupt
             return code
     except (KeyboardInterrupt, typer.Abort):
-        _complain("interrupted; nothing half-written was left behind", debug=False)
+        _print_error("interrupted; nothing half-written was left behind", debug=False)
         return _INTERRUPTED
     except (ValueError, OSError) as error:
-        _complain(with_near_file(_described(error), given), debug=debug)
+        _print_error(with_near_file(_described(error), given), debug=debug)
         return 2
     except MemoryError as error:
-        _complain(f"not enough memory ({error or 'no more is said'}); use --rows with a smaller number", debug=debug)
+        _print_error(f"not enough memory ({error or 'no details'}); use --rows with a smaller number", debug=debug)
         return 2
     except Exception as error:
-        # errors in the arguments, known by what they can do: their class lies elsewhere in other releases of Typer
+        # errors in the arguments; their class is elsewhere in other releases of typer
         if hasattr(error, "format_message"):
-            _complain(in_our_words(error.format_message()), debug=debug)
+            _print_error(plain_usage_error(error.format_message()), debug=debug)
             return 2
-        _complain(f"a fault of partwhole, {type(error).__name__}: {error}; please report it with --debug", debug=debug)
+        _print_error(
+            f"internal error, {type(error).__name__}: {error}; please report it with the output of --debug", debug=debug
+        )
         return 1
 
 
 def _or_help(command: Any, given: list[str]) -> list[str]:
-    """What was given, and --help where it names no command, as in `partwhole` and `partwhole dataset`."""
+    """The given words, with --help where they name no command, as in `partwhole` and `partwhole dataset`."""
     for word in given:
         command = getattr(command, "commands", {}).get(word)
     return [*given, "--help"] if hasattr(command, "commands") else given
@@ -134,14 +155,14 @@ def _or_help(command: Any, given: list[str]) -> list[str]:
 
 @contextmanager
 def _termination_unwinds() -> Iterator[None]:
-    """While it lasts, a request to terminate ends the program as an exit does, so that temporary files are removed."""
+    """In the block, SIGTERM ends the program as an exit does, so that temporary files are removed."""
 
     def leave(number: int, frame: FrameType | None) -> None:
         raise SystemExit(128 + number)
 
     try:
         before = signal.signal(signal.SIGTERM, leave)
-    except ValueError:  # not the main thread, which alone may do this
+    except ValueError:  # not the main thread, which alone may set handlers
         yield
         return
     try:
@@ -156,12 +177,12 @@ def _described(error: ValueError | OSError) -> str:
     return str(error)
 
 
-def in_our_words(message: str) -> str:
-    """What Typer says of a mistake in the arguments, with the choice that was probably meant.
+def plain_usage_error(message: str) -> str:
+    """Typer's message about a mistake in the arguments, in short, with the choice that was probably meant.
 
-    >>> in_our_words("No such option: --moddel (Possible options: --yaw-steps, --model)")
+    >>> plain_usage_error("No such option: --moddel (Possible options: --yaw-steps, --model)")
     'there is no option --moddel; did you mean --model?'
-    >>> in_our_words("Invalid value for '--method': 'exakt' is not one of 'dijkstra', 'exact'.")
+    >>> plain_usage_error("Invalid value for '--method': 'exakt' is not one of 'dijkstra', 'exact'.")
     "--method: 'exakt' is not one of 'dijkstra', 'exact'; did you mean 'exact'?"
     """
     option = re.match(r"No such option: (\S+?)(?: \(Possible options: (.*)\)| Did you mean (\S+?)\?)?$", message)
@@ -177,12 +198,12 @@ def in_our_words(message: str) -> str:
 
 
 def with_near_file(message: str, given: Sequence[str]) -> str:
-    """A message about a file that is not there, with the one that was probably meant."""
+    """A message about a file that was not found, with the one that was probably meant."""
     for word in given:
         path = Path(word)
-        if not path.name or not message.startswith(word):
+        if not path.name or not message.startswith((word, f"file not found: {word}")):
             continue
-        with suppress(OSError, ValueError):  # the folder may not be there either
+        with suppress(OSError, ValueError):  # the folder may be missing too
             if path.exists():
                 continue
             near = difflib.get_close_matches(
@@ -193,7 +214,7 @@ def with_near_file(message: str, given: Sequence[str]) -> str:
     return message
 
 
-def _complain(message: str, *, debug: bool) -> None:
+def _print_error(message: str, *, debug: bool) -> None:
     if debug:
         traceback.print_exc()
     print(f"error: {' '.join(message.split())}", file=sys.stderr)

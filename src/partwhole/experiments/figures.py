@@ -1,4 +1,4 @@
-"""`partwhole reproduce figures`: the figures of the paper, drawn again from data and models that are at hand."""
+"""`partwhole reproduce figures`: the figures of the paper, drawn again with the data and models that are available."""
 
 from __future__ import annotations
 
@@ -10,13 +10,24 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
-from partwhole.cli.shared.console import Console, output_folder, to_json, write_text
-from partwhole.cli.shared.criteria import SYMBOLS, all_criteria, draw_trust, telling_vertex, true_distances
-from partwhole.cli.shared.learning import CacheOption, DeviceOption, WorkersOption, chosen_cache, ready, stages
-from partwhole.cli.shared.models import load_models, model_file, offered_models
-from partwhole.cli.shared.options import JsonOption, QuietOption
-from partwhole.cli.shared.overwriting import below, check_folder
-from partwhole.cli.shared.pairs import SetName, files_of, pairs_from
+from partwhole.cli.shared.console import Console, write_json
+from partwhole.cli.shared.criteria import SYMBOLS, all_criteria, draw_trust, example_vertex, true_distances
+from partwhole.cli.shared.data_options import SetName, data_files, pairs_from
+from partwhole.cli.shared.options import (
+    CacheOption,
+    DeviceOption,
+    JsonOption,
+    QuietOption,
+    WorkersOption,
+    below,
+    check_folder,
+    check_torch,
+    complete_model,
+    load_models,
+    model_file,
+    open_cache,
+    output_folder,
+)
 from partwhole.experiments.swiss_roll import WRITES as SWISS_ROLL
 from partwhole.experiments.swiss_roll import swiss_roll
 
@@ -31,7 +42,7 @@ WRITES = (
 )
 What = Literal["regions", "shares", "swiss-roll", "maps"]
 _SETS: tuple[SetName, ...] = ("pfaust-m", "pfaust-h", "shrec16-cuts", "shrec16-holes")
-# so many parts for the shares of pairs, and so many pairs for a grid of maps
+# number of parts for the shares of pairs, and of pairs in a grid of maps
 _PARTS, _ROWS = 3, 3
 
 
@@ -39,7 +50,8 @@ def figures(
     data: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Folder of the published sets; PARTWHOLE_DATA, or generated bodies if not given."
+            metavar="DIR",
+            help="Folder of the published data sets; PARTWHOLE_DATA if not given, generated bodies without either.",
         ),
     ] = None,
     models: Annotated[
@@ -48,8 +60,8 @@ def figures(
             "--model",
             "-m",
             metavar="NAME|PATH",
-            autocompletion=offered_models,
-            help="Whose maps are drawn; may be repeated.",
+            autocompletion=complete_model,
+            help="Model whose maps are drawn; may be repeated.",
         ),
     ] = None,
     only: Annotated[
@@ -57,7 +69,7 @@ def figures(
         typer.Option(metavar="[regions|shares|swiss-roll|maps]", help="Only these; may be repeated."),
     ] = None,
     pairs: Annotated[
-        int | None, typer.Option(min=1, help="Test pairs of each set that curves are made of; all if not given.")
+        int | None, typer.Option(min=1, help="Test pairs of each data set for the curves; all if not given.")
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the figures.")] = Path(
         "figures"
@@ -70,8 +82,8 @@ def figures(
 ) -> None:
     """Draw the paper's figures: guaranteed regions, shares of pairs, the Swiss roll, grids of maps and their curves.
 
-    Regions and shares are of parts of PFAUST where the data is at hand, else of generated bodies. Maps are drawn for each set
-    that is at hand and each model that is given. Every figure is a PNG; none needs a display.
+    Regions and shares are of parts of PFAUST if the data are there, else of generated bodies. Maps are drawn for each data
+    set that is there and each given model. Every figure is a PNG; no display is needed.
     """
     console = Console(as_json=as_json, quiet=quiet)
     wanted = _wanted(only)
@@ -80,23 +92,22 @@ def figures(
     weights = [model_file(model) for model in models or ()]
     root = data or (Path(os.environ["PARTWHOLE_DATA"]) if os.environ.get("PARTWHOLE_DATA") else None)
     if root is not None and not root.is_dir():
-        raise ValueError(f"--data {root} is no folder")
-    check_folder(output, WRITES, [*weights, *files_of(root)])
+        raise ValueError(f"folder not found: --data {root}")
+    check_folder(output, WRITES, [*weights, *data_files(root)])
     folder = output_folder(output)
     files: dict[str, Path] = {}
     if {"regions", "shares"} & set(wanted):
-        files |= _of_distances(wanted, _cuts(root, console), folder, console)
+        files |= _distance_figures(wanted, _cuts(root, console), folder, console)
     if "swiss-roll" in wanted:
         place = folder / "swiss-roll"
         swiss_roll(seeds=1, noise=[0.0], output=place, quiet=True)
         files["swiss-roll"] = place / "grid-noise-0.png"
     if "maps" in wanted:
-        machine: dict[str, Any] = {"device": device, "cache": chosen_cache(cache, console), "workers": workers}
-        files |= _of_maps(models or [], root, pairs, folder, console, machine)
-    for file in files.values():
-        console.say(f"wrote {file}")
+        machine: dict[str, Any] = {"device": device, "cache": open_cache(cache, console), "workers": workers}
+        files |= _map_figures(models or [], root, pairs, folder, console, machine)
+    console.say_files(files)
     summary = {"figures": files, "notes": console.notes}
-    write_text(folder / "summary.json", to_json(summary) + "\n")
+    write_json(folder / "summary.json", summary)
     console.finish(summary)
 
 
@@ -125,7 +136,7 @@ def _cuts(root: Path | None, console: Console) -> list[Cut]:
     return [random_cuts(make_body("biped", 2500, seed=k).pose(k), "pfaust-h", seed=k) for k in range(_PARTS)]
 
 
-def _of_distances(wanted: Sequence[str], cuts: Sequence[Cut], folder: Path, console: Console) -> dict[str, Path]:
+def _distance_figures(wanted: Sequence[str], cuts: Sequence[Cut], folder: Path, console: Console) -> dict[str, Path]:
     """The regions guaranteed with one vertex, as masks and as soft masks, and the shares of all pairs."""
     from partwhole.criterion.study import consistency
     from partwhole.geodesics import geodesic_distances
@@ -141,7 +152,7 @@ def _of_distances(wanted: Sequence[str], cuts: Sequence[Cut], folder: Path, cons
             files |= {"regions": folder / "regions.png", "soft masks": folder / "soft-masks.png"}
             trust = all_criteria(first.part, on_part)
             draw_trust(
-                first.part, telling_vertex(trust.criteria), trust.criteria, files["regions"], soft=files["soft masks"]
+                first.part, example_vertex(trust.criteria), trust.criteria, files["regions"], soft=files["soft masks"]
             )
         if "shares" not in wanted:
             return files
@@ -174,7 +185,7 @@ class _Set:
     pairs: list[Pair]
 
 
-def _of_maps(
+def _map_figures(
     models: Sequence[str],
     root: Path | None,
     count: int | None,
@@ -185,17 +196,17 @@ def _of_maps(
     if not models:
         console.note("no maps are drawn: give models with --model")
         return {}
-    ready(machine["device"])
+    check_torch(machine["device"])
     matchers = load_models([Path(model) for model in models], machine["device"])
     sets = _sets(root, count, console)
     files: dict[str, Path] = {}
     for found in sets:
-        files |= _maps_of(found, matchers, folder, console, machine)
+        files |= _maps_and_curves(found, matchers, folder, console, machine)
     return files
 
 
 def _sets(root: Path | None, count: int | None, console: Console) -> list[_Set]:
-    """The test pairs of each set that is at hand, or those of generated bodies."""
+    """The test pairs of each data set that is there, or those of generated bodies."""
     found = []
     for name in _SETS if root is not None else ():
         try:
@@ -210,15 +221,15 @@ def _sets(root: Path | None, count: int | None, console: Console) -> list[_Set]:
     return found
 
 
-def _maps_of(
+def _maps_and_curves(
     found: _Set, matchers: Mapping[str, Matcher], folder: Path, console: Console, machine: dict[str, Any]
 ) -> dict[str, Path]:
     from partwhole.evaluation import pck_plot
-    from partwhole.experiments.study import Examiner, Source
+    from partwhole.experiments.matching.study import Examiner, Source
     from partwhole.viewer.figures.grids import map_grid
 
     results = {}
-    with stages(console) as report:
+    with console.stage_progress() as report:
         examiner = Examiner({found.name: Source(found.title, lambda: found.pairs)}, progress=report, **machine)
         for name, matcher in matchers.items():
             results[name] = examiner.examination(found.name, matcher.config).of(matcher, progress=report)

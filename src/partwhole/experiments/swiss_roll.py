@@ -1,49 +1,20 @@
-"""`partwhole reproduce swiss-roll`: maps of the Swiss roll by every method that the paper shows."""
+"""`partwhole reproduce swiss-roll`: embeddings of the Swiss roll by every method that the paper shows."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, get_args
 
 import numpy as np
 import typer
 
-from partwhole.cli.shared.console import Console, output_folder, to_json, write_text
-from partwhole.cli.shared.options import JsonOption, QuietOption
+from partwhole.cli.shared.console import Console, write_json, write_text
+from partwhole.cli.shared.options import FalloffOption, JsonOption, MapMethod, QuietOption, output_folder
 from partwhole.datasets.shapes.swiss_roll import Variant
 from partwhole.experiments.swiss_roll_runs import Result, Roll, StoredResults, run_all
 from partwhole.store.atomic import atomic_write
-
-MapMethod = Literal[
-    "pca",
-    "kernel-pca",
-    "lle",
-    "hessian-lle",
-    "mlle",
-    "ltsa",
-    "laplacian",
-    "diffusion",
-    "diffusion-geodesic",
-    "tsne",
-    "tsne-geodesic",
-    "umap",
-    "umap-geodesic",
-    "isomap",
-    "mds",
-    "tcie",
-    "whcie",
-]
-
-FalloffOption = Annotated[
-    float | None,
-    typer.Option(
-        min=0,
-        help="Power by which the weight of TCIE's and WHCIE's pairs falls with distance; 0: all alike, as in the paper.  "
-        "[default: 5; 0 for a mesh]",
-    ),
-]
 
 WRITES = ("results.jsonl", "maps/*", "table.md", "summary.json", "grid-noise-*.png")
 HEAD = ("method", "similarity", "affine", "stress", "guaranteed", "seconds", "runs")
@@ -58,77 +29,70 @@ LEGEND = (
 _QUICK: tuple[MapMethod, ...] = ("pca", "isomap", "mds", "tcie", "whcie")
 
 
+SamplesOption = Annotated[
+    int | None, typer.Option(min=100, help="Points of the whole roll.  [default: 2000; 1000 with --quick]")
+]
+SeedsOption = Annotated[
+    int | None, typer.Option(min=1, help="Number of samples of each kind.  [default: 5; 1 with --quick]")
+]
+ShapeOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="[whole|hole|cut]", help="Only these; may be repeated.  [default: all; hole with --quick]"),
+]
+NoiseOption = Annotated[
+    list[float] | None,
+    typer.Option(help="Standard deviation of the noise; may be repeated.  [default: 0 and 0.2; 0 with --quick]"),
+]
+MethodsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--method",
+        "--methods",
+        metavar="[pca|isomap|…|tcie|whcie]",
+        help="Only these; may be repeated.  [default: all; five with --quick]",
+    ),
+]
+NeighborsOption = Annotated[
+    int | None,
+    typer.Option(min=6, help="Number of neighbours, for all methods that use them.  [default: 15; 10 with --quick]"),
+]
+
+
 def swiss_roll(
-    samples: Annotated[
-        int | None, typer.Option(min=100, help="Points of the whole roll.  [default: 2000; 1000 with --quick]")
-    ] = None,
-    seeds: Annotated[
-        int | None, typer.Option(min=1, help="How many samples of each kind.  [default: 5; 1 with --quick]")
-    ] = None,
-    shape: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[whole|hole|cut]", help="Only these; may be repeated.  [default: all; hole with --quick]"
-        ),
-    ] = None,
-    noise: Annotated[
-        list[float] | None,
-        typer.Option(help="Standard deviation of noise; may be repeated.  [default: 0 and 0.2; 0 with --quick]"),
-    ] = None,
-    method: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--method",
-            "--methods",
-            metavar="[pca|isomap|…|tcie|whcie]",
-            help="Only these; may be repeated.  [default: all; five with --quick]",
-        ),
-    ] = None,
-    neighbors: Annotated[
-        int | None,
-        typer.Option(min=6, help="Neighbours, of every method that has them.  [default: 15; 10 with --quick]"),
-    ] = None,
+    samples: SamplesOption = None,
+    seeds: SeedsOption = None,
+    shape: ShapeOption = None,
+    noise: NoiseOption = None,
+    method: MethodsOption = None,
+    neighbors: NeighborsOption = None,
     falloff: FalloffOption = None,
-    first_seed: Annotated[int, typer.Option(min=0, help="Of the first sample; the others follow.")] = 0,
-    quick: Annotated[bool, typer.Option("--quick", help="A small run of some seconds.")] = False,
+    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first sample; the others follow.")] = 0,
+    quick: Annotated[bool, typer.Option("--quick", help="A small run that takes seconds.")] = False,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder for the results; a run that was interrupted goes on there.")
+        Path, typer.Option("--output", "-o", help="Folder for the results; an interrupted run resumes there.")
     ] = Path("swiss-roll"),
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Maps of the Swiss roll, whole, with a hole and cut, by every method that the paper shows.
+    """Embed the Swiss roll, whole, with a hole and cut, by every method that the paper shows.
 
-    Prints how far each map is from the true flat sheet, its stress and its time, and draws the maps of the first seed:
-    grid-noise-*.png. Writes table.md, summary.json and results.jsonl, which holds a line for each map. About
-    twenty minutes on two cores, most of it for t-SNE and UMAP, which is left out where it isn't installed.
+    Prints how far each embedding is from the true flat sheet, its stress and its time, and draws those of the first seed:
+    grid-noise-*.png. Writes table.md, summary.json and results.jsonl, which has a line for each embedding. Takes about
+    twenty minutes on two cores, most of it for t-SNE and UMAP, which is left out if it isn't installed.
     """
     console = Console(as_json=as_json, quiet=quiet)
     shapes: tuple[Variant, ...] = _chosen("--shape", shape, get_args(Variant), ("hole",) if quick else None)
     methods: tuple[MapMethod, ...] = _chosen("--method", method, get_args(MapMethod), _QUICK if quick else None)
-    noises = tuple(dict.fromkeys(noise or ((0.0,) if quick else (0.0, 0.2))))
+    noises = _checked_noises(noise or ((0.0,) if quick else (0.0, 0.2)))
     n, n_seeds = samples or (1000 if quick else 2000), seeds or (1 if quick else 5)
     k = neighbors or (10 if quick else 15)
-    if not all(0 <= sigma < math.inf for sigma in noises):
-        raise ValueError(f"--noise must be finite and at least 0, got {', '.join(f'{sigma:g}' for sigma in noises)}")
     all_seeds = range(first_seed, first_seed + n_seeds)
     rolls = [Roll(kind, sigma, seed, n, k, falloff) for seed in all_seeds for kind in shapes for sigma in noises]
     folder = output_folder(output)
     stored = StoredResults(folder)
-    reused = sum(stored.get(roll, name) is not None for roll in rolls for name in methods)
-    if reused:
-        console.note(f"{reused} of {len(rolls) * len(methods)} maps were made before and are taken from {stored.path}")
-    with console.progress("maps") as progress:
-        results = run_all(rolls, methods, stored, keep_maps_of=first_seed, progress=progress)
-
-    for line in _failures(results):
-        console.note(line)
-    tables = []
-    for kind in shapes:
-        for sigma in noises:
-            own = [result for result in results if (result.roll.shape, result.roll.noise) == (kind, sigma)]
-            title = f"Swiss roll, {_described(kind)}, noise {sigma:g}; {n} samples, {n_seeds} seed{'s' * (n_seeds > 1)}"
-            tables.append((title, [_row(name, own) for name in methods]))
+    results = _results(rolls, methods, stored, first_seed, console)
+    kinds = [(kind, sigma) for kind in shapes for sigma in noises]
+    tables = [_table(kind, sigma, methods, results) for kind, sigma in kinds]
     for title, rows in tables:
         console.table(rows, head=HEAD, title=title)
     for line in LEGEND:
@@ -144,18 +108,48 @@ def swiss_roll(
         "seeds": list(all_seeds),
         "neighbors": k,
         "falloff": falloff,
-        "maps": [_plain(name, kind, sigma, results) for kind in shapes for sigma in noises for name in methods],
+        "maps": [_plain(name, kind, sigma, results) for kind, sigma in kinds for name in methods],
         "notes": console.notes,
         "files": files,
     }
-    write_text(files["summary"], to_json(summary) + "\n")
-    for file in files.values():
-        console.say(f"wrote {file}")
+    write_json(files["summary"], summary)
+    console.say_files(files)
     console.finish(summary)
 
 
+def _checked_noises(given: Sequence[float]) -> tuple[float, ...]:
+    if not all(0 <= sigma < math.inf for sigma in given):
+        raise ValueError(f"--noise must be finite and at least 0, got {', '.join(f'{sigma:g}' for sigma in given)}")
+    return tuple(dict.fromkeys(given))
+
+
+def _results(
+    rolls: Sequence[Roll], methods: Sequence[MapMethod], stored: StoredResults, first_seed: int, console: Console
+) -> list[Result]:
+    """All embeddings, stored ones included; notes name those that failed."""
+    reused = sum(stored.get(roll, name) is not None for roll in rolls for name in methods)
+    if reused:
+        console.note(f"{reused} of {len(rolls) * len(methods)} maps were made before and are read from {stored.path}")
+    with console.progress("maps") as progress:
+        results = run_all(rolls, methods, stored, keep_maps_of=first_seed, progress=progress)
+    for line in _failures(results):
+        console.note(line)
+    return results
+
+
+def _table(
+    shape: Variant, noise: float, methods: Sequence[MapMethod], results: Sequence[Result]
+) -> tuple[str, list[tuple[str, ...]]]:
+    """Title and rows for one kind of roll."""
+    own = [result for result in results if (result.roll.shape, result.roll.noise) == (shape, noise)]
+    n_seeds = len({result.roll.seed for result in own})
+    samples = own[0].roll.samples
+    title = f"Swiss roll, {_described(shape)}, noise {noise:g}; {samples} samples, {n_seeds} seed{'s' * (n_seeds > 1)}"
+    return title, [_row(name, own) for name in methods]
+
+
 def _chosen(option: str, given: list[str] | None, choices: tuple[Any, ...], default: Any) -> tuple[Any, ...]:
-    """Those of the choices that were given, in their own order. Typer takes no list of a `Literal`."""
+    """The given ones among the choices, in the order of the choices; typer has no options for lists of a `Literal`."""
     wrong = [word for word in given or () if word not in choices]
     if wrong:
         raise ValueError(f"{option} must be one of {', '.join(choices)}, got {wrong[0]}")
@@ -197,7 +191,7 @@ def _mean_and_deviation(numbers: Sequence[float]) -> str:
 
 
 def _failures(results: Sequence[Result]) -> list[str]:
-    """One line for each method and reason."""
+    """A line for each method and reason."""
     found: dict[tuple[str, str], int] = {}
     for result in results:
         if result.error is not None:
@@ -235,7 +229,7 @@ def _draw(
     rolls: Sequence[Roll],
     stored: StoredResults,
 ) -> None:
-    """Maps of the first seed, turned to lie as the true sheet does, and coloured by the place along it."""
+    """Draw the embeddings of the first seed, aligned to the true sheet and coloured by the position along it."""
     from partwhole.embedding.methods.comparison import named
     from partwhole.embedding.methods.comparison_figure import Panel, grid_figure
     from partwhole.embedding.methods.quality import aligned

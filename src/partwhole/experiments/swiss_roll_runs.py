@@ -1,4 +1,4 @@
-"""Maps of Swiss rolls by many methods, each judged and stored as soon as it is there, and never made twice."""
+"""Embeddings of Swiss rolls for `swiss_roll`: each is measured and stored as soon as it is there, so runs can be resumed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from partwhole.store.atomic import atomic_write
 
 @dataclass(frozen=True)
 class Roll:
-    """A sample of the Swiss roll, by what it is made from."""
+    """The parameters of a sample of the Swiss roll."""
 
     shape: Variant
     noise: float
@@ -35,7 +35,7 @@ class Roll:
 
 @dataclass(frozen=True)
 class Result:
-    """What a method made of a roll: its `Quality`, or why there is none."""
+    """The `Quality` of the embedding of a roll by a method, or why there is none."""
 
     roll: Roll
     method: str
@@ -51,7 +51,7 @@ class Result:
 
 
 class StoredResults:
-    """Results in a file with one JSON object a line, and maps beside it; each file is whole at every moment."""
+    """Results in a file with one JSON object per line, and embeddings beside it; no file is ever half-written."""
 
     def __init__(self, folder: Path) -> None:
         self.path, self._maps = folder / "results.jsonl", folder / "maps"
@@ -64,14 +64,14 @@ class StoredResults:
                     self._results[key] = Result(roll=roll, notes=notes, **record)
                 except (ValueError, KeyError, TypeError, AttributeError):
                     raise ValueError(
-                        f"{self.path}, line {number} is no result of this command; delete it or choose another --output"
+                        f"{self.path}, line {number} is not a result of this command; delete it or choose another --output"
                     ) from None
 
     def get(self, roll: Roll, method: str) -> Result | None:
         return self._results.get(_key(roll, method))
 
     def places(self, roll: Roll, method: str) -> Float[np.ndarray, "n k"] | None:
-        """The map of a method, if it made one that was kept."""
+        """The embedding by a method, if it is stored."""
         path = self._maps / f"{_key(roll, method)}.npy"
         return np.load(path, allow_pickle=False) if path.exists() else None
 
@@ -81,7 +81,7 @@ class StoredResults:
             with atomic_write(self._maps / f"{result.key}.npy") as file:
                 np.save(file, places.astype(np.float32))
         self._results[result.key] = result
-        # a library that is missing today may be there tomorrow
+        # skipped ones are not stored, since the missing library may be installed later
         lines = [{"key": key, **asdict(held)} for key, held in self._results.items() if not held.skipped]
         with atomic_write(self.path) as file:
             file.write("".join(json.dumps(line) + "\n" for line in lines).encode())
@@ -130,7 +130,7 @@ class _Prepared:
 
 
 def _key(roll: Roll, method: str) -> str:
-    """A hash of all that a result depends on."""
+    """A hash of everything that a result depends on."""
     import sklearn
 
     knobs: list[Any] = ["swiss roll 2", __version__, sklearn.__version__, asdict(roll), method]

@@ -39,7 +39,7 @@ def test_it_says_what_is_there(kept: Cache, capsys: pytest.CaptureFixture[str]) 
     assert err == ""
     assert f"{kept.folder}: 3 entries, 31" in out
     assert " kB; at most 20 GB are kept\n" in out
-    assert "the oldest was last used on 2001-01-" in out
+    assert "the least recently used entry is from 2001-01-" in out
     assert len(kept.entries()) == 3
 
 
@@ -99,14 +99,14 @@ def test_what_can_not_be_removed_is_said(
     out, err = capsys.readouterr()
     assert out.startswith("removed 0 entries")
     assert err.startswith("note: 31")
-    assert "are left: not ours to remove" in err
+    assert "are left: they can't be removed" in err
 
 
 def test_bad_input_is_one_line(
     kept: Cache, one_error: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     assert "--trim: '5' is no size; give a number and a unit" in one_error("cache", "--trim", "5")
-    assert "--clear removes everything, --trim a part of it" in one_error("cache", "--clear", "--trim", "1 GB")
+    assert "--clear removes everything, --trim only a part" in one_error("cache", "--clear", "--trim", "1 GB")
     assert len(kept.entries()) == 3
     monkeypatch.setenv("PARTWHOLE_CACHE_LIMIT", "plenty")
     assert "PARTWHOLE_CACHE_LIMIT is 'plenty'" in one_error("cache")

@@ -63,7 +63,7 @@ def test_from_a_folder(scans: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert out.endswith("wrote scans-pfaust-h\n")
     assert_exact(tmp_path / "scans-pfaust-h", 6)
     assert main(["dataset", "make", "--from", str(scans), "--recipe", "pfaust-h", "--parts", "2"]) == 0
-    assert "note: 6 of 6 parts were there before and are kept" in capsys.readouterr().err
+    assert "note: 6 of 6 parts exist already and are kept" in capsys.readouterr().err
 
 
 def test_json_and_pairs_of_poses(scans: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

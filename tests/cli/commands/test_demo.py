@@ -107,7 +107,7 @@ def test_without_a_model_the_rest_is_done(
 ) -> None:
     monkeypatch.setattr("partwhole.matching.network.built_in.model_names", lambda: ())
     assert main(["demo", "-o", str(tmp_path / "a"), "--vertices", "500"]) == 0
-    assert "nothing is matched, since this installation has no model of its own" in capsys.readouterr().err
+    assert "no match is computed, since this installation has no built-in model" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "torch", None)
     assert main(["demo", "-o", str(tmp_path / "b"), "--vertices", "500"]) == 0
     assert how_to_install("torch") in capsys.readouterr().err

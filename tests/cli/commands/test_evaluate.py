@@ -137,7 +137,7 @@ def test_parts_that_lie_any_way_up_and_models_that_expect_it(
         assert ("parts turned at random" in row["protocol"]) == bool(more)
         errors.append(row["measures"]["macro"])
     assert len(set(errors)) == 3
-    assert "--with rotation is a choice of training" in one_error(*words, "--with", "rotation=3")
+    assert "--with rotation is a setting of training" in one_error(*words, "--with", "rotation=3")
     assert "did you mean 'alignments'" in one_error(*words, "--with", "alignment=3")
     assert "upright is true or false" in one_error(*words, "--with", "upright=3")
 
@@ -181,7 +181,7 @@ def test_a_model_of_shapes_that_stand_otherwise(
     runs: list[Path], contest: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["evaluate", "--data", str(contest), "--model", str(runs[0]), "--no-cache"]
-    said = "knows shapes that stand along y, these stand along z: --with vertical=z"
+    said = "was trained on shapes with y up, and these have z up: --with vertical=z"
     errors = []
     for more in ([], ["--with", "vertical=z"]):
         assert main([*words, *more, "--json"]) == 0
@@ -206,7 +206,7 @@ def test_refined_maps_stand_beside_refined_errors(
 def test_rounding_vertices_changes_nothing(runs: list[Path], own_set: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluate", "--data", str(own_set), "--model", str(runs[0]), "--no-cache", "--rounded"]) == 0
     out, err = capsys.readouterr()
-    assert "--rounded changes nothing" in err
+    assert "--rounded has no effect" in err
     assert "true vertices" in out
 
 
@@ -248,7 +248,7 @@ def test_mistakes_are_one_line(
         "sees.safetensors": "the weights don't fit the network of their card",
         "none.safetensors": "holds no model",
         "ball.ply": "is damaged or no safetensors file",
-        "nothing.safetensors": "there is no file",
+        "nothing.safetensors": "file not found: ",
     }
     for name, message in messages.items():
         assert message in one_error("evaluate", "--data", own_set, "--model", tmp_path / name)

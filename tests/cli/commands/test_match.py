@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from partwhole.cli.main import main
-from partwhole.cli.shared.pair_list import list_beside, pair_folders, read_list
+from partwhole.cli.shared.match_batch import list_beside, pair_folders, read_list
 from partwhole.mesh import Mesh, read_mesh, write_mesh
 
 FILES = {"map.npz", "map.csv", "map.vts", "part.ply", "whole.ply", "summary.json", "summary.md"}
@@ -145,7 +145,7 @@ def test_large_pictures_show_fewer_vertices(
 ) -> None:
     from partwhole.cli.shared import match_output as match_folder
 
-    monkeypatch.setattr(match_folder, "_DRAWN", 100)
+    monkeypatch.setattr(match_folder, "_MOST_DRAWN", 100)
     words = ("match", own_set / "parts/part0.ply", own_set / "wholes/ball.ply", "-m", runs[0], "-q")
     assert run(*words, "-o", tmp_path / "out") == 0
     assert (tmp_path / "out/map.png").exists()
@@ -246,7 +246,7 @@ def test_lists_that_are_none(tmp_path: Path, one_error: Callable[..., str], text
 @pytest.mark.parametrize("data", [b"\xff\xfe\x00\x81", 200_000 * b"a"])
 def test_a_list_that_is_no_text(tmp_path: Path, one_error: Callable[..., str], data: bytes) -> None:
     (tmp_path / "list.csv").write_bytes(data)
-    assert "is no text; give a CSV file" in one_error("match", "--pairs", tmp_path / "list.csv")
+    assert "is not a text file; give a CSV file" in one_error("match", "--pairs", tmp_path / "list.csv")
 
 
 @pytest.mark.parametrize("head", ["scan,template", "part,hole", "a,b,c", "Whole;Name"])
@@ -365,7 +365,9 @@ def test_folders_that_hold_nothing(tmp_path: Path, own_set: Path, one_error: Cal
     whole = own_set / "wholes/ball.ply"
     assert "empty has no meshes; it should hold .off, " in one_error("match", tmp_path / "empty", whole)
     assert "empty has no meshes" in one_error("match", own_set / "parts", tmp_path / "empty")
-    assert "gone.off is neither a file nor a folder" in one_error("match", own_set / "parts", tmp_path / "gone.off")
+    assert f"file not found: {tmp_path / 'gone.off'}; give a mesh or a folder" in one_error(
+        "match", own_set / "parts", tmp_path / "gone.off"
+    )
     assert "holds no mesh but the whole" in one_error("match", own_set / "wholes", whole)
     assert list(tmp_path.iterdir()) == [tmp_path / "empty"]
 
@@ -445,9 +447,9 @@ def test_what_is_missing(own_set: Path, runs: list[Path], tmp_path: Path, one_er
     (tmp_path / "list.csv").write_text("a.ply,b.ply\n")
     assert "not both" in one_error("match", part, whole, "--pairs", tmp_path / "list.csv")
     assert "there is no model 'nobody' in the box" in one_error("match", part, whole, "--model", "nobody")
-    assert "there is no file" in one_error("match", part, whole, "--model", "no/where.safetensors")
+    assert "file not found: no/where.safetensors" in one_error("match", part, whole, "--model", "no/where.safetensors")
     common = ("--model", runs[0], "-o", tmp_path / "out")
-    assert "nothing.ply is no file; give an OFF" in one_error("match", "nothing.ply", whole, *common)
+    assert "file not found: nothing.ply; give an OFF" in one_error("match", "nothing.ply", whole, *common)
     assert "units='parsec:m' must be" in one_error("match", part, whole, "--units", "parsec:m", *common)
     assert "up='sky' must be an axis" in one_error("match", part, whole, "--up", "sky", *common)
     write_mesh(read_mesh(part).scaled(1000), tmp_path / "mm.ply")

@@ -8,16 +8,19 @@ import shlex
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from partwhole.cli.commands import train as command
+from partwhole.cli.commands.train import TrainRequest
 from partwhole.cli.main import main
-from partwhole.cli.shared.learning import Stages
-from partwhole.cli.shared.train_command import Order
+from partwhole.cli.shared import options
+from partwhole.cli.shared.console import StageProgress
+from partwhole.cli.shared.options import REQUEST
+from partwhole.matching.config import TrainingConfig
 from partwhole.matching.training.logs import read_losses
 
 
@@ -33,7 +36,7 @@ def test_a_run_from_end_to_end(
     assert main([*words, "--seed", "2", "--watch-test", "--with", "evaluate_every=3"]) == 0
     out, err = capsys.readouterr()
     assert err.splitlines() == [
-        f"note: {own_set} is taken for --set folder",
+        f"note: {own_set} is read as --set folder",
         f"note: {own_set} is not split into train/ and test/, so all its pairs are taken",
         "note: the pairs that are watched are those that are trained on",
     ]
@@ -57,7 +60,7 @@ def test_fewer_vertices_and_the_ground_truth(
     run = tmp_path / "run"
     assert main([*words, "--vertices", "300", "--with", "correspondence_weight=1", "-o", str(run), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["vertices"] == 300
-    assert Order.read(run).vertices == 300
+    assert TrainRequest.read(run).vertices == 300
     assert "correspondence" in (run / "losses.csv").read_text(encoding="utf-8").splitlines()[0]
     assert "300" in one_error(*words, "--vertices", "20")
 
@@ -78,13 +81,13 @@ def test_the_summary_in_json(words: list[str], tmp_path: Path, capsys: pytest.Ca
 
 
 def test_a_preset_is_that_of_the_set_or_as_named(tmp_path: Path, words: list[str], own_set: Path) -> None:
-    def ordered(*more: str) -> command.Order:
+    def requested(*more: str) -> TrainRequest:
         run = tmp_path / str(len(list(tmp_path.iterdir())))
         assert main([*words, "--no-cache", "-q", "-o", str(run), *more]) == 0
-        return command.Order.read(run)
+        return TrainRequest.read(run)
 
-    assert ordered("--preset", "shrec16-holes").config.loss.temperature == 0.07
-    assert ordered().preset is None
+    assert requested("--preset", "shrec16-holes").config.loss.temperature == 0.07
+    assert requested().preset is None
 
 
 def test_a_run_begins_with_one_model_and_is_taught_by_another(
@@ -96,23 +99,23 @@ def test_a_run_begins_with_one_model_and_is_taught_by_another(
     fresh = words[:5]
     again = [*fresh, "--with", "map_eigenpairs=10", "--start", str(first), "--teacher", str(first), "-o", str(second)]
     assert main([*again, "-q"]) == 0
-    order = command.Order.read(second)
-    assert (order.config.network.width, order.config.loss.correspondence_weight) == (8, 3.0)
-    assert order.start == order.teacher == str((first / "model.safetensors").resolve())
+    asked = TrainRequest.read(second)
+    assert (asked.config.network.width, asked.config.loss.correspondence_weight) == (8, 3.0)
+    assert asked.start == asked.teacher == str((first / "model.safetensors").resolve())
     card = json.loads((second / "run.json").read_text())
     assert card["start"] == "first"
     assert card["protocol"].startswith("taught by the maps of first")
     capsys.readouterr()
     assert main(["train", "--resume", str(second), "--start", str(first)]) == 2
-    assert "--start can't be changed in a run that goes on" in capsys.readouterr().err
+    assert "--start can't be changed in a run that is resumed" in capsys.readouterr().err
     assert main([*fresh, "--start", str(first), "--with", "width=4", "-o", str(tmp_path / "third")]) == 2
-    assert "--with width is not free with --start" in capsys.readouterr().err
+    assert "--with width can't be changed with --start" in capsys.readouterr().err
     assert main([*fresh, "--start", "nobody", "-o", str(tmp_path / "third")]) == 2
     assert not (tmp_path / "third").exists()
 
 
 class _Ctrl_C:
-    """Stands for `Stages.detail`, which a run calls between iterations, and is interrupted the second time."""
+    """Stands for `StageProgress.detail`, which a run calls between iterations, and is interrupted the second time."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -136,14 +139,14 @@ def test_an_interrupted_run_goes_on_and_ends_with_the_same_weights(
     assert main([*words, "-q", "-o", str(whole)]) == 0
     with monkeypatch.context() as patch:
         patch.setattr(training, "_FLUSH_SECONDS", -1.0)
-        patch.setattr(Stages, "detail", _Ctrl_C())
+        patch.setattr(StageProgress, "detail", _Ctrl_C())
         assert main([*words, "-o", str(parted)]) == 130
     assert signal.getsignal(signal.SIGINT) is handler
     out, err = capsys.readouterr()
     assert out == ""
     assert err.splitlines()[-3:] == [
-        "stopping as soon as the run can be saved; once more to stop at once",
-        f"note: go on with: partwhole train --resume {parted}",
+        "stopping as soon as the run is saved; press Ctrl-C again to stop at once",
+        f"note: resume with: partwhole train --resume {parted}",
         "error: interrupted; nothing half-written was left behind",
     ]
     assert len(read_losses(parted)) == 2
@@ -192,40 +195,14 @@ def test_data_that_moved_are_found_again_and_other_data_are_refused(
     run = tmp_path / "run"
     with monkeypatch.context() as patch:
         patch.setattr(training, "_FLUSH_SECONDS", -1.0)
-        patch.setattr(Stages, "detail", _Ctrl_C())
+        patch.setattr(StageProgress, "detail", _Ctrl_C())
         assert main([*words, "-o", str(run), "--no-cache"]) == 130
     capsys.readouterr()
     other, same = make_own_set(tmp_path / "other", 3), make_own_set(tmp_path / "same")
     assert "made with other pairs" in one_error("train", "--resume", run, "--data", other, "--no-cache")
-    assert command.Order.read(run).data == words[2]
+    assert TrainRequest.read(run).data == words[2]
     assert main(["train", "--resume", str(run), "--data", str(same), "--no-cache", "-q"]) == 0
-    assert command.Order.read(run).data == str(same)
-
-
-def test_the_second_interruption_is_obeyed_at_once(capsys: pytest.CaptureFixture[str]) -> None:
-    before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt), command.stop_between_iterations() as stop:  # noqa: PT012
-        stop()
-        signal.raise_signal(signal.SIGINT)
-        with pytest.raises(KeyboardInterrupt):
-            stop()
-        signal.raise_signal(signal.SIGINT)
-    assert signal.getsignal(signal.SIGINT) is before
-    assert "once more to stop at once" in capsys.readouterr().err
-
-
-def test_outside_the_main_thread_no_signal_is_touched() -> None:
-    seen = []
-
-    def elsewhere() -> None:
-        with command.stop_between_iterations() as stop:
-            stop()
-            seen.append(True)
-
-    thread = threading.Thread(target=elsewhere)
-    thread.start()
-    thread.join()
-    assert seen == [True]
+    assert TrainRequest.read(run).data == str(same)
 
 
 def test_presets_and_choices_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -242,7 +219,7 @@ def test_mistakes_are_one_line(
 ) -> None:
     run = tmp_path / "run"
     assert "--data is missing" in one_error("train")
-    assert "nowhere is no folder" in one_error("train", "--data", "nowhere")
+    assert "folder not found: --data nowhere" in one_error("train", "--data", "nowhere")
     assert "there is no preset 'pfaust-x'" in one_error(*words, "--preset", "pfaust-x", "-o", run)
     assert "did you mean 'rotation'?" in one_error(*words, "--with", "rotatoin=3", "-o", run)
     assert "--set" in one_error("train", "--data", own_set, "--set", "pfaust")
@@ -250,11 +227,11 @@ def test_mistakes_are_one_line(
     assert not run.exists()
     taken = one_error(*words, "-o", runs[0])
     assert taken == (
-        f"there is a run in {runs[0]} already; go on with it (partwhole train --resume {runs[0]}), or choose another --output"
+        f"there is a run in {runs[0]} already; resume it (partwhole train --resume {runs[0]}), or choose another --output"
     )
     assert "command.json, which" in one_error("train", "--resume", own_set)
     for more in (["--seed", "1"], ["--validate"], ["--with", "width=8"], ["-o", run], ["--set", "folder"]):
-        assert "can't be changed in a run that goes on" in one_error("train", "--resume", runs[0], *more)
+        assert "can't be changed in a run that is resumed" in one_error("train", "--resume", runs[0], *more)
 
 
 def test_pairs_without_ground_truth_can_be_trained_on_and_not_watched(
@@ -286,7 +263,7 @@ def test_too_many_eigenfunctions_for_a_small_mesh_are_noted(
 def test_a_gpu_that_is_not_used_is_named(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(command, "_has_gpu", lambda: True)
+    monkeypatch.setattr(options, "_has_gpu", lambda: True)
     assert main([*words, "-o", str(tmp_path / "run"), "--no-cache"]) == 0
     assert "--device cuda" in capsys.readouterr().err
 
@@ -318,3 +295,62 @@ def test_the_commands_of_the_how_to_run(
         assert main([word if word != "exact" else "dijkstra" for word in words]) == 0
     assert Path("errors/pairs-run.csv").is_file()
     assert "hands test, " in capsys.readouterr().out
+
+
+# --- the request, in the folder of the run
+
+
+def request(**changes: Any) -> TrainRequest:
+    knobs: dict[str, Any] = {
+        "data": "/data/scans",
+        "set": "folder",
+        "preset": None,
+        "config": TrainingConfig(rotation=30.0, low_pass=20),
+        "validate": True,
+        "watch_test": False,
+        "device": "cpu",
+    }
+    return TrainRequest(**{**knobs, **changes})
+
+
+def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
+    request().write(tmp_path)
+    assert TrainRequest.read(tmp_path) == request()
+
+
+def test_a_run_is_named_after_the_set_or_the_folder() -> None:
+    assert request().label == "scans"
+    assert request(set="pfaust-h").label == "pfaust-h"
+    assert request(set="bodies", data=None).label == "bodies"
+
+
+def test_data_and_device_may_be_others(tmp_path: Path) -> None:
+    assert request().moved(None, None) == request()
+    assert request().moved(tmp_path, "cuda") == request(data=str(tmp_path), device="cuda")
+
+
+def test_a_folder_without_a_run(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"is not the folder of a run: it has no command\.json, which"):
+        TrainRequest.read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda held: held.pop("config"),
+        lambda held: held.pop("set"),
+        lambda held: held.update(more=1),
+        lambda held: held["config"].update(wdith=3),
+        lambda held: held["config"].update(width=0),
+    ],
+)
+def test_a_damaged_file_is_named(tmp_path: Path, change: Any) -> None:
+    held = request().to_json()
+    change(held)
+    (tmp_path / REQUEST).write_text(json.dumps(held))
+    with pytest.raises(ValueError, match=r"command\.json is damaged"):
+        TrainRequest.read(tmp_path)
+    for text in ("[]", "no json", ""):
+        (tmp_path / REQUEST).write_text(text)
+        with pytest.raises(ValueError, match=r"command\.json is damaged"):
+            TrainRequest.read(tmp_path)

@@ -35,7 +35,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", ["x.txt", "page", "scan.ply", "html"])
 def test_a_page_is_called_one(name: str, result: Path, tmp_path: Path, one_error: Callable[..., str]) -> None:
     told = one_error("view", result, "--export", tmp_path / name)
-    assert told == f"--export {tmp_path / name} would be a page; give a name that ends in .html"
+    assert told == f"--export {tmp_path / name} is an HTML page; give a name that ends in .html"
     assert not (tmp_path / name).exists()
 
 

@@ -1,15 +1,19 @@
-"""How commands speak."""
+"""What commands print and write."""
 
 from __future__ import annotations
 
 import json
+import signal
+import sys
+import threading
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from partwhole.cli.shared.console import Console, output_folder, to_json, write_arrays, write_text
+from partwhole.cli.shared import console as console_module
+from partwhole.cli.shared.console import Console, plain_memory_errors, stop_signal, to_json, write_arrays, write_text
 
 
 def test_json_mode_prints_one_object_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,8 +96,72 @@ def test_large_arrays_are_stored_as_they_are(tmp_path: Path) -> None:
     assert (tmp_path / "x.npz").stat().st_size > 64 << 20
 
 
-def test_the_output_folder_is_made_and_a_file_is_refused(tmp_path: Path) -> None:
-    assert output_folder(tmp_path / "a" / "b").is_dir()
-    (tmp_path / "file").write_text("")
-    with pytest.raises(ValueError, match=r"--output .*file is a file; give a folder"):
-        output_folder(tmp_path / "file")
+@pytest.mark.parametrize("knobs", [{"quiet": True}, {"as_json": True}, {}])
+def test_where_nobody_looks_there_are_no_bars(knobs: dict[str, bool], capsys: pytest.CaptureFixture[str]) -> None:
+    with Console(**knobs).stage_progress() as report:
+        report("reading", 0, 3)
+        report.detail("reading", "slowly")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_log_has_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(console_module, "_LINE_EVERY", -1.0)
+    with Console().stage_progress() as report:
+        report("reading", 0, 3)
+        report.detail("training", "loss 0.5")
+        report("training", 7, 20)
+    assert capsys.readouterr() == ("", "reading: 0 of 3\ntraining, loss 0.5: 7 of 20\n")
+    with Console(quiet=True).stage_progress() as report:
+        report("reading", 0, 3)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_each_stage_has_a_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with Console().stage_progress() as report:
+        report.detail("training", "too early to say")
+        report("reading", 0, 0)
+        report("reading", 3, 3)
+        report("reading", 0, 2)
+        report("training", 5, 20)
+        report.detail("training", "loss 0.5")
+        bars = {task.description: (task.completed, task.total) for task in report._bar.tasks}
+    assert bars == {"reading": (0, 2), "training, loss 0.5": (5, 20)}
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("said", ["CUDA out of memory. Tried", "DefaultCPUAllocator: can't allocate memory: you"])
+def test_what_torch_says_is_said_plainly(said: str) -> None:
+    with pytest.raises(ValueError, match="there is not enough memory; take fewer pairs"), plain_memory_errors():
+        raise RuntimeError(said)
+
+
+def test_other_faults_stay_as_they_are() -> None:
+    with pytest.raises(RuntimeError, match="shapes"), plain_memory_errors():
+        raise RuntimeError("shapes do not fit")
+
+
+def test_the_second_interruption_is_obeyed_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt), stop_signal() as stop:  # noqa: PT012
+        stop()
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            stop()
+        signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+    assert "press Ctrl-C again to stop at once" in capsys.readouterr().err
+
+
+def test_outside_the_main_thread_no_signal_is_touched() -> None:
+    seen = []
+
+    def elsewhere() -> None:
+        with stop_signal() as stop:
+            stop()
+            seen.append(True)
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert seen == [True]

@@ -1,4 +1,4 @@
-"""`partwhole cache`: what is kept for other runs, and how to be rid of it."""
+"""`partwhole cache`: the size of the cache, and how to trim or clear it."""
 
 from __future__ import annotations
 
@@ -17,27 +17,31 @@ from partwhole.store.sizes import bytes_of, size_in_words
 def cache(
     trim: Annotated[
         str | None,
-        typer.Option(metavar="SIZE", help="Remove what was used longest ago until no more is left than this: 5 GB."),
+        typer.Option(
+            metavar="SIZE", help="Remove the least recently used entries until at most this much is left: 5GB."
+        ),
     ] = None,
-    clear: Annotated[bool, typer.Option("--clear", help="Remove all entries, and no other file.")] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="Remove all entries, and no other files.")] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """What is kept for other runs: eigenfunctions, features of wholes, answers of match.
+    """Show, trim or clear the cache: eigenfunctions, features of wholes, and results of match.
 
-    It lies in PARTWHOLE_CACHE, or ~/.cache/partwhole. Once there is more than PARTWHOLE_CACHE_LIMIT, 20 GB if it is not
-    set, what was used longest ago makes room. Nothing is lost but time: what is missing is computed again.
+    The folder is PARTWHOLE_CACHE, or ~/.cache/partwhole. When the cache exceeds PARTWHOLE_CACHE_LIMIT, 20 GB if not set,
+    the least recently used entries are removed. What is missing is computed again when it is needed.
     """
     console = Console(as_json=as_json, quiet=quiet)
     if clear and trim is not None:
-        raise ValueError("--clear removes everything, --trim a part of it; give one")
+        raise ValueError("--clear removes everything, --trim only a part; give one of them")
     most = 0 if clear else None if trim is None else _size(trim)
     kept = Cache.default()
     removed = kept.clear() if clear else [] if most is None else kept.trim(most)
     entries = kept.entries()
     size = _total(entries)
     if most is not None and size > most:
-        console.note(f"{size_in_words(size)} are left: not ours to remove, or written by another process meanwhile")
+        console.note(
+            f"{size_in_words(size)} are left: they can't be removed, or another process has written them since"
+        )
     summary = {
         "folder": kept.folder,
         "entries": len(entries),
@@ -50,7 +54,7 @@ def cache(
     }
     if most is not None:
         console.say(f"removed {_counted(len(removed))}, {size_in_words(_total(removed))}")
-    _tell(console, summary)
+    _print_summary(console, summary)
     console.finish(summary)
 
 
@@ -73,8 +77,8 @@ def _counted(number: int) -> str:
     return counted(number, "entry", "entries")
 
 
-def _tell(console: Console, summary: dict[str, Any]) -> None:
+def _print_summary(console: Console, summary: dict[str, Any]) -> None:
     limit = "no limit" if summary["limit"] is None else f"at most {size_in_words(summary['limit'])} are kept"
     console.say(f"{summary['folder']}: {_counted(summary['entries'])}, {size_in_words(summary['bytes'])}; {limit}")
     if summary["oldest_used"] is not None:
-        console.say(f"the oldest was last used on {summary['oldest_used'][:16]}")
+        console.say(f"the least recently used entry is from {summary['oldest_used'][:16]}")

@@ -1,4 +1,4 @@
-"""`partwhole dataset make`: a set of pairs with exact ground truth, from a folder of meshes or from generated bodies."""
+"""`partwhole dataset make`: a data set of pairs with exact ground truth, cut from meshes or from generated bodies."""
 
 from __future__ import annotations
 
@@ -9,72 +9,78 @@ from typing import Annotated, Any, Literal
 import typer
 
 from partwhole.cli.shared.console import Console
-from partwhole.cli.shared.options import JsonOption, OutputOption, QuietOption, SeedOption
-from partwhole.cli.shared.overwriting import check_folder
+from partwhole.cli.shared.options import (
+    JsonOption,
+    OutputOption,
+    QuietOption,
+    RepairOption,
+    SeedOption,
+    check_folder,
+)
 from partwhole.datasets.synthetic.folder import mesh_files
 
 WRITES = ("wholes/*", "parts/*", "maps/*", "pairs.csv", "set.json", "README.md")
-_NOTES_SAID = 10
+_PRINTED_NOTES = 10
 
 dataset = typer.Typer(
     rich_markup_mode="markdown",
-    help="Make sets of parts and wholes with known ground truth.",
+    help="Make data sets of parts and wholes with ground truth.",
     epilog="Example: partwhole dataset make --from scans --recipe pfaust-h --parts 3",
 )
 
 
 @dataset.callback()
-def _sets() -> None:
-    """Make sets of parts and wholes with known ground truth."""
+def _group() -> None:
+    """Make data sets of parts and wholes with ground truth."""
 
 
 @dataset.command(
-    epilog="Example: partwhole dataset make --from scans --recipe pfaust-h --parts 3 --output scans-h · "
-    "partwhole dataset make --bodies 4 --plan hand --recipe cuts"
+    epilog="Example: partwhole dataset make --from scans --recipe pfaust-h --parts 3 --output scans-h\n\n"
+    "Example: partwhole dataset make --bodies 4 --plan hand --recipe cuts"
 )
 def make(
     source: Annotated[
-        Path | None, typer.Option("--from", metavar="DIR", help="Folder with OFF, OBJ, PLY, STL or GLB files.")
+        Path | None, typer.Option("--from", metavar="DIR", help="Folder of meshes: OFF, OBJ, PLY, STL or GLB files.")
     ] = None,
     bodies: Annotated[
-        int | None, typer.Option(min=1, help="So many generated bodies instead, in several poses.")
+        int | None, typer.Option(min=1, help="Number of bodies to generate instead, in several poses.")
     ] = None,
     recipe: Annotated[
         Literal["pfaust-m", "pfaust-h", "cuts", "holes"],
-        typer.Option(help="4 large or 13 small geodesic balls removed, a plane's side, or many small holes."),
+        typer.Option(
+            help="What is cut away: 4 large or 13 small geodesic balls, one side of a plane, or many small holes."
+        ),
     ] = "pfaust-m",
     parts: Annotated[int, typer.Option(min=1, help="Parts to cut from each mesh.")] = 1,
     pairs: Annotated[
         Literal["own", "others", "all"] | None,
         typer.Option(
-            help="What a part is matched to: its own mesh, the others with the same faces (poses of one body), or all; "
-            "own for a folder and others for bodies, unless given."
+            help="Wholes of a part: its own mesh, the others with the same faces (poses of one body), or all; "
+            "if not given, own for --from and others for --bodies."
         ),
     ] = None,
     plan: Annotated[
         list[str] | None,
-        typer.Option(help="Kind of the bodies: biped (unless given), quadruped or hand; repeated, they take turns."),
+        typer.Option(help="Kind of body: biped (default), quadruped or hand; if repeated, they alternate."),
     ] = None,
     poses: Annotated[
-        int | None, typer.Option(min=1, help="Of each body, besides the rest pose; 3 unless given.")
+        int | None, typer.Option(min=1, help="Poses of each body besides the rest pose; 3 if not given.")
     ] = None,
-    vertices: Annotated[int | None, typer.Option(min=500, help="Of each body; 1000 unless given.")] = None,
-    repair: Annotated[
-        bool, typer.Option("--repair", help="Mend defects of the meshes first, and say what was done.")
-    ] = False,
+    vertices: Annotated[int | None, typer.Option(min=500, help="Vertices of each body; 1000 if not given.")] = None,
+    repair: RepairOption = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Stop at a file that can't be used; else leave it out.")
+        bool, typer.Option("--strict", help="Stop at a file that can't be used instead of leaving it out.")
     ] = False,
     output: OutputOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     seed: SeedOption = 0,
 ) -> None:
-    """Cut parts from meshes, and write both with the exact ground truth.
+    """Cut parts from meshes, and write parts and wholes with exact ground truth.
 
-    Writes wholes/, parts/, maps/ and pairs.csv, which FolderPairs reads, set.json and README.md, by default into a folder
-    named after the meshes and the recipe. A run that was interrupted goes on when it is started again; nothing that is
-    there is overwritten. Files that can't be used are left out and named.
+    Writes wholes/, parts/, maps/ and pairs.csv, which `train`, `evaluate` and `match` read, set.json and README.md, by
+    default into a folder named after the meshes and the recipe. If it is interrupted, run the same command again to resume;
+    existing files are not overwritten. Files that can't be used are left out and listed.
     """
     console = Console(as_json=as_json, quiet=quiet)
     for_bodies = {"--plan": plan, "--poses": poses, "--vertices": vertices}
@@ -110,7 +116,7 @@ def _bodies(count: int, plan: list[str] | None, poses: int | None, vertices: int
 
 
 def _made(console: Console, meshes: Path | Mapping, folder: Path, knobs: dict[str, Any]) -> dict[str, Any]:
-    """Make the set, say what it is, and give what a machine wants to know of it."""
+    """Make the data set, print what it holds, and return the summary."""
     from partwhole.datasets import make_set
 
     try:
@@ -120,12 +126,12 @@ def _made(console: Console, meshes: Path | Mapping, folder: Path, knobs: dict[st
         raise ValueError(_in_options(str(error))) from None
     notes = [f"left out {name}: {_in_options(reason)}" for name, reason in made.skipped.items()]
     notes += [f"{name}: {note}" for name, note in made.notes.items()]
-    for note in notes[:_NOTES_SAID]:
+    for note in notes[:_PRINTED_NOTES]:
         console.note(note)
-    if len(notes) > _NOTES_SAID:
-        console.note(f"and {len(notes) - _NOTES_SAID} more such notes, in {made.folder / 'set.json'}")
+    if len(notes) > _PRINTED_NOTES:
+        console.note(f"and {len(notes) - _PRINTED_NOTES} more such notes, in {made.folder / 'set.json'}")
     if made.n_kept:
-        console.note(f"{made.n_kept} of {made.n_parts} parts were there before and are kept")
+        console.note(f"{made.n_kept} of {made.n_parts} parts exist already and are kept")
     if knobs["pairs"] == "all" and made.n_pairs == made.n_parts:
         console.note("no two meshes share their faces, so each part is matched to its own mesh only")
     shares = list(made.area_shares.values())
@@ -148,5 +154,5 @@ def _made(console: Console, meshes: Path | Mapping, folder: Path, knobs: dict[st
 
 
 def _in_options(text: str) -> str:
-    """A message about arguments of Python in the words of the command line."""
+    """Replace Python arguments in a message by options of the command line."""
     return text.replace("repair=True", "--repair").replace("pairs='others'", "--pairs others")

@@ -1,8 +1,9 @@
-"""`partwhole embed`: a map of one's own points or mesh, with a picture."""
+"""`partwhole embed`: a low-dimensional embedding of points or of a mesh, with a figure."""
 
 from __future__ import annotations
 
 import time
+import warnings
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,94 +11,89 @@ import numpy as np
 import typer
 from jaxtyping import Float
 
-from partwhole.cli.shared.console import Console, output_folder, to_json, write_text
-from partwhole.cli.shared.memory import free_memory
-from partwhole.cli.shared.options import JsonOption, OutputOption, QuietOption, SeedOption
-from partwhole.cli.shared.overwriting import check_folder
-from partwhole.cli.shared.point_files import TEXT, read_boundary, read_points
-from partwhole.experiments.swiss_roll import FalloffOption, MapMethod
+from partwhole.cli.shared.console import Console, write_json, write_text
+from partwhole.cli.shared.options import (
+    FalloffOption,
+    JsonOption,
+    MapMethod,
+    OutputOption,
+    QuietOption,
+    RepairOption,
+    SeedOption,
+    check_folder,
+    free_memory,
+    output_folder,
+)
 from partwhole.mesh import Mesh
 from partwhole.store.atomic import atomic_write
 
 WRITES = ("coordinates.csv", "coordinates.npy", "map.png", "summary.json")
-# These never hold a matrix of all pairs; of the others, the hungriest takes so many bytes a pair.
-_SPARING = ("pca", "lle", "hessian-lle", "mlle", "ltsa", "laplacian", "tsne", "umap")
+# methods that never hold a matrix of all pairs; of the others, the largest takes this many bytes for each pair
+_WITHOUT_PAIRS = ("pca", "lle", "hessian-lle", "mlle", "ltsa", "laplacian", "tsne", "umap")
 _BYTES_OF_A_PAIR = 40
+# extensions of files of points, besides .npy
+_TEXT = (".csv", ".tsv", ".txt", ".xyz")
+
+DataArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATA",
+        help="Points: rows of numbers (CSV, TXT) or an NPY file; or a mesh: OFF, OBJ, PLY, STL, GLB.",
+    ),
+]
+BoundaryOption = Annotated[
+    str,
+    typer.Option(
+        metavar="auto|none|FILE",
+        help="Boundary points, around what is missing: auto (detected; of a mesh, its boundary), none, or a file with their "
+        "numbers, counted from 0, or a mask.",
+    ),
+]
 
 
 def embed(
-    data: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DATA",
-            help="Points: rows of numbers (CSV, TXT) or an NPY file; or a mesh: OFF, OBJ, PLY, STL, GLB.",
-        ),
-    ],
+    data: DataArgument,
     method: Annotated[
-        MapMethod, typer.Option(help="WHCIE keeps the distances that can be trusted; the others are to compare with.")
+        MapMethod, typer.Option(help="whcie keeps the distances that can be trusted; the others are for comparison.")
     ] = "whcie",
-    components: Annotated[int, typer.Option(min=1, help="Dimensions of the map.")] = 2,
-    neighbors: Annotated[int, typer.Option(min=1, help="Neighbours of a point.")] = 15,
-    boundary: Annotated[
-        str,
-        typer.Option(
-            metavar="auto|none|FILE",
-            help="Points on the rim of what is missing: detected (a mesh: its border), none, or a file with their "
-            "numbers, counted from 0, or a mask.",
-        ),
-    ] = "auto",
+    components: Annotated[int, typer.Option(min=1, help="Dimensions of the embedding.")] = 2,
+    neighbors: Annotated[int, typer.Option(min=1, help="Number of neighbours of each point.")] = 15,
+    boundary: BoundaryOption = "auto",
     falloff: FalloffOption = None,
-    repair: Annotated[
-        bool, typer.Option("--repair", help="Mend defects of a mesh first, and say what was done.")
-    ] = False,
-    figure: Annotated[bool, typer.Option("--figure/--no-figure", help="Draw the map.")] = True,
+    repair: RepairOption = False,
+    figure: Annotated[bool, typer.Option("--figure/--no-figure", help="Draw the embedding.")] = True,
     output: OutputOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     seed: SeedOption = 0,
 ) -> None:
-    """A map of points on a surface, or of a mesh, that holes and cuts don't bend.
+    """Embed points on a surface, or a mesh, in the plane, without distortion by holes and cuts.
 
-    Writes coordinates.csv and coordinates.npy, a row for each point in the order of the file, map.png and summary.json, by
-    default into a folder named after the file.
+    Writes coordinates.csv and coordinates.npy, with a row for each point in the order of the file, map.png and
+    summary.json, by default into a folder named after the file.
     """
-    from partwhole.embedding.methods.comparison import EmbeddingTask, named, run_method
-    from partwhole.embedding.methods.task import check_connected
+    from partwhole.embedding.methods.comparison import Sample, named
 
     console = Console(as_json=as_json, quiet=quiet)
-    place = Path(f"{data.stem}-map") if output is None else output
-    check_folder(place, WRITES, [data, None if boundary in ("auto", "none") else Path(boundary)])
+    folder = Path(f"{data.stem}-map") if output is None else output
+    check_folder(folder, WRITES, [data, None if boundary in ("auto", "none") else Path(boundary)])
     given = _read(data, console, repair=repair)
     points = given.vertices if isinstance(given, Mesh) else given
     _check(given, data, method, components=components, neighbors=neighbors)
-    folder = output_folder(place)
-    rim: Any = boundary if boundary == "auto" else []
-    if boundary not in ("auto", "none"):
-        rim = read_boundary(Path(boundary), len(points))
+    output_folder(folder)
+    chosen = _boundary(boundary, len(points))
     power: float | Literal["auto"] = "auto" if falloff is None else falloff
-    sample = EmbeddingTask(
-        given, boundary=rim, n_neighbors=neighbors, n_components=components, seed=seed, falloff=power
-    )
-    trusted = method in ("whcie", "tcie")
+    sample = Sample(given, boundary=chosen, n_neighbors=neighbors, n_components=components, seed=seed, falloff=power)
+    label, trusted = named(method).label, method in ("whcie", "tcie")
     if not (trusted or boundary == "auto"):
-        console.note(f"--boundary plays no part in {named(method).label}")
+        console.note(f"--boundary has no effect on {label}")
 
     start = time.perf_counter()
-    with console.progress("distances, then the map" if named(method).geodesic else "the map"):
-        if named(method).geodesic:
-            check_connected(sample)
-        outcome = run_method(named(method), sample)
-    if outcome.embedding is None:
-        raise ValueError(f"{named(method).label}: {outcome.error}")
-    for note in outcome.notes:
-        console.note(note)
-    files = {"csv": folder / "coordinates.csv", "npy": folder / "coordinates.npy", "summary": folder / "summary.json"}
-    _write(files, outcome.embedding)
+    embedding = _embedding(method, sample, console)
+    files = _write(folder, embedding)
     if figure:
         files["figure"] = folder / "map.png"
-        _draw(
-            files["figure"], points, outcome.embedding, named(method).label, sample.boundary_points if trusted else None
-        )
+        _draw(files["figure"], points, embedding, label, sample.boundary_points if trusted else None)
     summary = {
         "data": str(data),
         "points": len(points),
@@ -108,12 +104,12 @@ def embed(
         "seed": seed,
         "seconds": time.perf_counter() - start,
         **({"falloff": sample.chosen_falloff} if trusted else {}),
-        **(_trust(sample, method, outcome.embedding) if trusted else {}),
+        **(_trust(sample, method, embedding) if trusted else {}),
         "notes": console.notes,
         "files": files,
     }
-    write_text(files["summary"], to_json(summary) + "\n")
-    _tell(console, summary, named(method).label)
+    write_json(files["summary"], summary)
+    _print_summary(console, summary, label)
     console.finish(summary)
 
 
@@ -123,7 +119,7 @@ def _read(path: Path, console: Console, *, repair: bool) -> Mesh | Float[np.ndar
     if path.is_dir():
         raise ValueError(f"{path} is a folder; give a file of points or a mesh")
     with console.warnings_as_notes():
-        if path.suffix.lower() in (*TEXT, ".npy"):
+        if path.suffix.lower() in (*_TEXT, ".npy"):
             return read_points(path)
         try:
             return read_mesh(path, repair=repair)
@@ -143,23 +139,47 @@ def _check(
         raise ValueError(f"--components must be less than the number of points, {n}, got {components}")
     if isinstance(given, Mesh) and given.n_components > 1:
         raise ValueError(
-            f"{path} has {given.n_components} components, with no way from one to the other: embed each by itself, or drop "
+            f"{path} has {given.n_components} components, with no path from one to the other: embed each by itself, or drop "
             "the smaller ones (mesh.largest_component() in Python)"
         )
     needed = n * n * _BYTES_OF_A_PAIR
-    if method not in _SPARING and needed > free_memory():
+    if method not in _WITHOUT_PAIRS and needed > free_memory():
         raise ValueError(
             f"{path}: all pairs of {n} points take about {needed / 2**30:.0f} GiB and {free_memory() / 2**30:.0f} are free; "
             "take a sample of the points"
         )
 
 
-def _write(files: dict[str, Path], embedding: Float[np.ndarray, "n k"]) -> None:
+def _boundary(option: str, n: int) -> Any:
+    """What `Sample` takes as the boundary of n points."""
+    if option == "auto":
+        return option
+    return [] if option == "none" else read_boundary(Path(option), n)
+
+
+def _embedding(method: MapMethod, sample: Any, console: Console) -> Float[np.ndarray, "n k"]:
+    from partwhole.embedding.methods.comparison import named, run_method
+    from partwhole.embedding.methods.task import check_connected
+
+    with console.progress("distances, then the embedding" if named(method).geodesic else "embedding"):
+        if named(method).geodesic:
+            check_connected(sample)
+        outcome = run_method(named(method), sample)
+    if outcome.embedding is None:
+        raise ValueError(f"{named(method).label}: {outcome.error}")
+    for note in outcome.notes:
+        console.note(note)
+    return outcome.embedding
+
+
+def _write(folder: Path, embedding: Float[np.ndarray, "n k"]) -> dict[str, Path]:
+    files = {"csv": folder / "coordinates.csv", "npy": folder / "coordinates.npy", "summary": folder / "summary.json"}
     names = [f"x{axis + 1}" for axis in range(embedding.shape[1])]
     rows = [",".join(names), *(",".join(f"{value:.9g}" for value in row) for row in embedding.tolist())]
     write_text(files["csv"], "\n".join(rows) + "\n")
     with atomic_write(files["npy"]) as file:
         np.save(file, embedding)
+    return files
 
 
 def _draw(path: Path, points: np.ndarray, embedding: np.ndarray, label: str, boundary: np.ndarray | None) -> None:
@@ -171,7 +191,7 @@ def _draw(path: Path, points: np.ndarray, embedding: np.ndarray, label: str, bou
 
 
 def _trust(sample: Any, method: MapMethod, embedding: np.ndarray) -> dict[str, Any]:
-    """What the map was made from: the boundary, the share of pairs that is guaranteed, and how well these are kept."""
+    """The number of boundary points, the share of guaranteed pairs, and their stress in the embedding."""
     from partwhole.criterion.points import criterion_of_points
     from partwhole.embedding.methods.quality import map_stress
 
@@ -184,7 +204,7 @@ def _trust(sample: Any, method: MapMethod, embedding: np.ndarray) -> dict[str, A
     }
 
 
-def _tell(console: Console, summary: dict[str, Any], label: str) -> None:
+def _print_summary(console: Console, summary: dict[str, Any], label: str) -> None:
     console.say(
         f"{label}: {summary['points']} points in {summary['dimensions']} dimensions, mapped to {summary['components']} "
         f"in {summary['seconds']:.1f} s"
@@ -194,5 +214,95 @@ def _tell(console: Console, summary: dict[str, Any], label: str) -> None:
             f"{summary['boundary_points']} points on the boundary; {100 * summary['guaranteed']:.1f} % of all pairs are "
             f"guaranteed, and their stress is {summary['stress']:.3g}"
         )
-    for file in summary["files"].values():
-        console.say(f"wrote {file}")
+    console.say_files(summary["files"])
+
+
+# --- files of points
+
+
+def read_points(path: Path) -> Float[np.ndarray, "n d"]:
+    """Rows of finite coordinates from a text file or an .npy file; a ValueError names the file and the row."""
+    table = _array(path) if path.suffix.lower() == ".npy" else _rows(path)
+    if table.ndim != 2 or table.shape[1] < 1:
+        raise ValueError(f"{path} should hold points, one row each, got an array of shape {table.shape}")
+    bad = np.flatnonzero(~np.isfinite(table).all(axis=1))
+    if len(bad):
+        raise ValueError(
+            f"{path}: point {bad[0]} (counted from 0) has a coordinate that is NaN or infinite"
+            + (f", and so have {len(bad) - 1} others" if len(bad) > 1 else "")
+            + "; remove these rows"
+        )
+    return table
+
+
+def read_boundary(path: Path, n: int) -> np.ndarray:
+    """Numbers of boundary points, counted from 0, or a mask of all n points: booleans, or n ones and zeros."""
+    held = (_array(path, numbers=False) if path.suffix.lower() == ".npy" else _rows(path)).reshape(-1)
+    if held.dtype != bool and len(held) == n and np.isin(held, (0, 1)).all():
+        held = held == 1
+    if held.dtype == bool:
+        if len(held) != n:
+            raise ValueError(f"{path} holds a mask of {len(held)} points, but there are {n}")
+        return held
+    if not (np.isfinite(held).all() and (held == np.rint(held)).all()):
+        raise ValueError(f"{path} should hold numbers of points, counted from 0, or a mask of {n} points")
+    if len(held) and not (held.min() >= 0 and held.max() < n):
+        raise ValueError(f"{path} has points {held.min():g} to {held.max():g}, but they are numbered 0 to {n - 1}")
+    return held.astype(np.int64)
+
+
+def _array(path: Path, *, numbers: bool = True) -> np.ndarray:
+    with path.open("rb") as file:
+        try:
+            array = np.load(file, allow_pickle=False)
+        except (ValueError, EOFError, MemoryError) as error:
+            raise ValueError(f"{path} is not a complete .npy file of numbers: {error}") from None
+    if not isinstance(array, np.ndarray):
+        raise ValueError(f"{path} holds several arrays; save the points alone, as .npy")
+    if not (np.issubdtype(array.dtype, np.number) or array.dtype == bool) or np.iscomplexobj(array):
+        raise ValueError(f"{path} should hold real numbers, got {array.dtype}")
+    return array.astype(np.float64) if numbers else array
+
+
+def _rows(path: Path) -> Float[np.ndarray, "n d"]:
+    """Numbers separated by commas, semicolons, tabs or blanks; lines that begin with # and one line of names are skipped."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is not a text file: give rows of numbers, an .npy file or a mesh") from None
+    rows: list[list[float]] = []
+    names: list[str] | None = None
+    for number, line in enumerate(lines, start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        cells = _cells(line)
+        try:
+            rows.append([float(cell) if cell.strip() else float("nan") for cell in cells])
+        except ValueError:
+            if rows or names is not None:
+                raise ValueError(f"{path}, line {number} is not a row of numbers: {line.strip()[:40]!r}") from None
+            names = cells
+            continue
+        if len(rows[-1]) != len(rows[0]):
+            raise ValueError(f"{path}, line {number} has {len(rows[-1])} numbers, those before have {len(rows[0])}")
+    if not rows:
+        raise ValueError(f"{path} holds no numbers")
+    return _without_numbering(np.array(rows), names, path)
+
+
+def _without_numbering(table: Float[np.ndarray, "n d"], names: list[str] | None, path: Path) -> np.ndarray:
+    """Without a first column that has no name and counts the rows, as many programs write it."""
+    if not names or names[0].strip(' "') or table.shape[1] < 2 or len(table) < 2:
+        return table
+    first = table[:, 0]
+    if not (np.isfinite(first).all() and (np.diff(first) == 1).all()):
+        return table
+    warnings.warn(f"{path}: the first column has no name and counts the rows; it was left out", stacklevel=4)
+    return table[:, 1:]
+
+
+def _cells(line: str) -> list[str]:
+    for separator in (",", ";", "\t"):
+        if separator in line:
+            return line.strip("\r\n").split(separator)
+    return line.split()

@@ -1,115 +1,131 @@
-"""`partwhole evaluate`: how far off the maps of trained networks are, by a stated protocol."""
+"""`partwhole evaluate`: the errors of trained models on pairs with ground truth, by a stated protocol."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from partwhole.cli.shared.config_options import AT_MATCHING, changed_choices
-from partwhole.cli.shared.console import Console, output_folder, to_json, write_text
-from partwhole.cli.shared.evaluation_report import evaluation_report, worst_pictures
-from partwhole.cli.shared.learning import (
+from partwhole.cli.shared.console import Console, StageProgress, plain_memory_errors
+from partwhole.cli.shared.data_options import (
+    PUBLISHED_AS,
+    DataOption,
+    SetName,
+    SetOption,
+    Split,
+    check_memory,
+    data_files,
+    guess_set,
+    pairs_from,
+    read_pairs,
+    with_ground_truth,
+)
+from partwhole.cli.shared.evaluation_output import WRITES, MeasuredModel, write_evaluation
+from partwhole.cli.shared.options import (
     CacheOption,
     DeviceOption,
-    Stages,
+    JsonOption,
+    Method,
+    ModelsOption,
+    OutputOption,
+    QuietOption,
+    RefineOption,
     WorkersOption,
-    chosen_cache,
-    read_pairs,
-    ready,
-    stages,
-    with_truth,
+    check_folder,
+    check_torch,
+    load_models,
+    model_file,
+    open_cache,
+    output_folder,
 )
-from partwhole.cli.shared.memory import check_fits, told_plainly
-from partwhole.cli.shared.models import ModelsOption, load_models, model_file
-from partwhole.cli.shared.options import JsonOption, Method, OutputOption, QuietOption
-from partwhole.cli.shared.overwriting import check_folder
-from partwhole.cli.shared.pairs import PUBLISHED_AS, DataOption, SetName, SetOption, Split, files_of, pairs_from, set_of
 from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.datasets.transforms import with_parts_turned
-from partwhole.evaluation import (
-    Calibration,
-    Evaluation,
-    Table,
-    calibration_plot,
-    error_table,
-    pck_plot,
-    published_rows,
-)
+from partwhole.evaluation import Calibration, Evaluation, Table, error_table, published_rows
 from partwhole.matching.config import PRESETS
 from partwhole.store.cache import Cache
-from partwhole.store.figures import as_text
 
 if TYPE_CHECKING:
     from partwhole.matching.matcher import Matcher
     from partwhole.matching.readout.soft_map import ReadOut
 
-WRITES = (
-    *("table.txt", "table.md", "table.tex", "pck.png", "summary.json", "pairs-*.csv"),
-    *("calibration.png", "pictures/*", "report.html", "report.md"),
-)
+ReadOutOption = Annotated[
+    Literal["spectral", "features", "both", "zoomout", "lateration"],
+    typer.Option(
+        help="How the map is read from the network: features (nearest features), spectral (smoothed by a functional map), "
+        "both (a row for each), zoomout (spectral, then ZoomOut) or lateration (spectral, then refined by distances)."
+    ),
+]
+DistancesOption = Annotated[
+    Method,
+    typer.Option(help="Distances that errors are measured by: fast_marching, dijkstra (along edges) or exact (slow)."),
+]
+RoundedOption = Annotated[
+    bool,
+    typer.Option("--rounded", help="Round ground truth inside a triangle to the nearest vertex."),
+]
+AverageOption = Annotated[
+    bool,
+    typer.Option(
+        "--average", help="One row for all models, of runs that differ only in their seeds: mean ± deviation."
+    ),
+]
+TogetherOption = Annotated[
+    bool,
+    typer.Option(
+        "--together", help="Match with an ensemble of all models, of runs that differ only in their seeds: one row."
+    ),
+]
+YawStepsOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1, metavar="N", help="Rotations about the vertical to try; as many as the model asks for if not given."
+    ),
+]
+WithOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--with",
+        metavar="NAME=VALUE",
+        help=f"Change how the model matches: {', '.join(AT_MATCHING)}; may be repeated.",
+    ),
+]
+TurnPartsOption = Annotated[
+    bool, typer.Option("--turn-parts", help="Rotate each part at random first, about any axis.")
+]
+PublishedOption = Annotated[
+    bool, typer.Option("--published/--no-published", help="Also show published errors, where there are any.")
+]
+ReportOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--report",
+        metavar="DIR",
+        help="Write what --output writes, and a report: the worst pairs, and how reliable the confidence is.",
+    ),
+]
 
 
 def evaluate(
     models: ModelsOption,
     data: DataOption = None,
     which: SetOption = None,
-    split: Annotated[Split, typer.Option(help="Which pairs of the set.")] = "test",
-    read_out: Annotated[
-        Literal["spectral", "features", "both", "zoomout", "lateration"],
-        typer.Option(
-            help="How maps are read: nearest features, smoothed through eigenfunctions, then by ZoomOut or by distances."
-        ),
-    ] = "spectral",
-    refine: Annotated[
-        int, typer.Option(min=0, metavar="STEPS", help="Steps of refinement on each pair, such as 15; 0 for none.")
-    ] = 0,
-    distances: Annotated[
-        Method, typer.Option(help="How errors are measured: fast marching, along edges, or exactly (slow).")
-    ] = "fast_marching",
-    rounded: Annotated[
-        bool, typer.Option("--rounded", help="Compare with the nearest vertex where the truth lies inside a triangle.")
-    ] = False,
-    average: Annotated[
-        bool, typer.Option("--average", help="One row for all models: mean ± deviation of runs that differ in seeds.")
-    ] = False,
-    together: Annotated[
-        bool,
-        typer.Option(
-            "--together", help="One matcher of all models, of runs that differ in seeds: similarities averaged."
-        ),
-    ] = False,
-    yaw_steps: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Try each part at so many yaw_steps; as the model says if not given."),
-    ] = None,
-    changes: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--with",
-            metavar="NAME=VALUE",
-            help=f"Match otherwise than the model says: {', '.join(AT_MATCHING)}; may be repeated.",
-        ),
-    ] = None,
-    turn_parts: Annotated[
-        bool, typer.Option("--turn-parts", help="Turn each part at random first, so that it lies any way up.")
-    ] = False,
-    published: Annotated[
-        bool, typer.Option("--published/--no-published", help="Show published errors beside, where there are any.")
-    ] = True,
+    split: Annotated[Split, typer.Option(help="Which pairs of the data set.")] = "test",
+    read_out: ReadOutOption = "spectral",
+    refine: RefineOption = 0,
+    distances: DistancesOption = "fast_marching",
+    rounded: RoundedOption = False,
+    average: AverageOption = False,
+    together: TogetherOption = False,
+    yaw_steps: YawStepsOption = None,
+    changes: WithOption = None,
+    turn_parts: TurnPartsOption = False,
+    published: PublishedOption = True,
     output: OutputOption = None,
-    report_to: Annotated[
-        Path | None,
-        typer.Option(
-            "--report",
-            metavar="DIR",
-            help="What --output writes, and a report: the worst pairs, what confidence is worth.",
-        ),
-    ] = None,
+    report_to: ReportOption = None,
     device: DeviceOption = "cpu",
     workers: WorkersOption = None,
     cache: CacheOption = True,
@@ -118,36 +134,22 @@ def evaluate(
 ) -> None:
     """Measure the errors of trained models on pairs with ground truth.
 
-    Prints a table that names its protocol, one row a model. With --output, writes it as text, Markdown and LaTeX, a table of
-    pairs for each model, and the curves of correct matches (PCK); with --report, all that and a page to show to others.
+    Prints a table that states its protocol, one row for each model. With --output, writes it as text, Markdown and LaTeX, a
+    table of pairs for each model, and the curves of correct matches (PCK); with --report, also a page to share.
     """
-    if output is not None and report_to is not None:
-        raise ValueError("--report writes what --output does, and more; give one of them")
     console = Console(as_json=as_json, quiet=quiet)
-    ready(device)
-    place = output or report_to
-    if place is not None:
-        reads = [*map(model_file, models), *files_of(data)]
-        check_folder(place, WRITES, reads, option="--output" if report_to is None else "--report")
-    matchers = load_models(models, device)
+    check_torch(device)
+    folder = _checked_folder(output, report_to, [*map(model_file, models), *data_files(data)])
     if yaw_steps is not None:
         changes = [*(changes or ()), f"yaw_steps={yaw_steps}"]
-    if changes:
-        matchers = {name: _changed(matcher, changes) for name, matcher in matchers.items()}
-    if average and together:
-        raise ValueError("--average and --together are two ways to make one row of several models; leave one out")
-    if average or together:
-        _check_same_choices(matchers, "--average" if average else "--together")
-    if together:
-        from partwhole.matching.ensemble import Ensemble
-
-        matchers = {f"{len(matchers)} models together": Ensemble(list(matchers.values()))}
-    chosen = set_of(data, which, note=console.note)
+    matchers = {name: _changed(matcher, changes or ()) for name, matcher in load_models(models, device).items()}
+    matchers = _combined(matchers, average=average, together=together)
+    chosen = guess_set(data, which, note=console.note)
     pairs = pairs_from(data, chosen, split, note=console.note)
-    _note_axes(matchers, chosen, console)
-    options: dict[str, Any] = {"device": device, "cache": chosen_cache(cache, console), "workers": workers}
+    _note_vertical(matchers, chosen, console)
+    options: dict[str, Any] = {"device": device, "cache": open_cache(cache, console), "workers": workers}
     read_outs: list[ReadOut] = ["spectral", "features"] if read_out == "both" else [read_out]
-    with told_plainly(), stages(console) as report:
+    with plain_memory_errors(), console.stage_progress() as report:
         found, held = _measured(
             matchers,
             pairs,
@@ -162,15 +164,8 @@ def evaluate(
         )
         calibrated = {} if report_to is None else _calibrated(matchers, held, options["cache"], report)
     beside = _published(chosen, split, console, refined=refine > 0) if published else {}
-    rows: dict[str, Any] = {}
-    rows.update(_averaged(found, read_outs) if average else {row.label: row.evaluation for row in found})
-    table = error_table(rows | beside, title=f"{pairs.name}, {len(found[0].evaluation.pairs)} pairs")
-    console.table(table.rows, head=table.header, title=table.title)
-    for note in table.notes:
-        console.say(note)
-    for row in found:
-        worst = row.evaluation.worst_pair
-        console.say(f"worst pair of {row.label}: {worst.name}, {100 * worst.mean:.1f}")
+    table = _table(found, beside, pairs.name, average=average)
+    _print_table(console, table, found)
     summary: dict[str, Any] = {
         "data": None if data is None else str(data),
         "set": chosen,
@@ -182,33 +177,51 @@ def evaluate(
         "notes": console.notes,
         "files": {},
     }
-    if place is not None:
+    if folder is not None:
         pictured = None if report_to is None else held
-        summary["files"] = _written(output_folder(place), found, table, summary, console, pictured, calibrated)
-        for file in summary["files"].values():
-            console.say(f"wrote {file}")
+        summary["files"] = write_evaluation(output_folder(folder), found, table, summary, console, pictured, calibrated)
+        console.say_files(summary["files"])
     console.finish(summary)
 
 
-@dataclass(frozen=True)
-class _Row:
-    """What one model is worth, read in one way."""
+def _checked_folder(output: Path | None, report_to: Path | None, reads: Sequence[Path]) -> Path | None:
+    """The folder for the results, if there is one, which must not overwrite what is read."""
+    if output is not None and report_to is not None:
+        raise ValueError("--report writes what --output does, and more; give one of them")
+    folder = output or report_to
+    if folder is not None:
+        check_folder(folder, WRITES, reads, option="--output" if report_to is None else "--report")
+    return folder
 
-    label: str
-    read_out: str
-    evaluation: Evaluation
-    card: Mapping[str, Any]
 
-    def to_json(self) -> dict[str, Any]:
-        worst = self.evaluation.worst_pair
-        return {
-            "label": self.label,
-            "read_out": self.read_out,
-            "protocol": self.evaluation.protocol.statement,
-            "measures": self.evaluation.measures(),
-            "worst_pair": {"name": worst.name, "mean": 100 * worst.mean},
-            "card": dict(self.card),
-        }
+def _combined(matchers: dict[str, Matcher], *, average: bool, together: bool) -> dict[str, Matcher]:
+    """All models as one ensemble for --together; with --average too they must differ in their seeds only."""
+    if average and together:
+        raise ValueError("--average and --together both make one row of several models; leave one out")
+    if average or together:
+        _check_same_choices(matchers, "--average" if average else "--together")
+    if not together:
+        return matchers
+    from partwhole.matching.ensemble import Ensemble
+
+    return {f"{len(matchers)} models together": Ensemble(list(matchers.values()))}
+
+
+def _table(
+    found: Sequence[MeasuredModel], beside: Mapping[str, Mapping[str, float]], data: str, *, average: bool
+) -> Table:
+    """Our rows, then the published ones."""
+    rows: dict[str, Any] = dict(_averaged(found)) if average else {row.label: row.evaluation for row in found}
+    return error_table(rows | dict(beside), title=f"{data}, {len(found[0].evaluation.pairs)} pairs")
+
+
+def _print_table(console: Console, table: Table, found: Sequence[MeasuredModel]) -> None:
+    console.table(table.rows, head=table.header, title=table.title)
+    for note in table.notes:
+        console.say(note)
+    for row in found:
+        worst = row.evaluation.worst_pair
+        console.say(f"worst pair of {row.label}: {worst.name}, {100 * worst.mean:.1f}")
 
 
 def _measured(
@@ -216,24 +229,24 @@ def _measured(
     pairs: Pairs,
     read_outs: Sequence[ReadOut],
     console: Console,
-    report: Stages,
+    report: StageProgress,
     *,
     refine: int,
     method: Method,
     rounded: bool,
     turn_parts: bool,
     options: dict[str, Any],
-) -> tuple[list[_Row], list[Pair]]:
+) -> tuple[list[MeasuredModel], list[Pair]]:
     """A row for each model and read-out, and the pairs that were measured."""
     from partwhole.matching.evaluation import Benchmark
 
     name_of_data = f"{pairs.name}, parts turned at random" if turn_parts else pairs.name
-    held = with_truth(read_pairs(pairs, console, report), pairs.name, console)
+    held = with_ground_truth(read_pairs(pairs, console, report), pairs.name, console)
     if turn_parts:
         held = with_parts_turned(held)
     for_loss = refine > 0 or bool({"zoomout", "lateration"} & set(read_outs))
     judged = for_loss or any(matcher.needs_distances for matcher in matchers.values())
-    check_fits(held, device=options["device"], for_loss=judged)
+    check_memory(held, device=options["device"], for_loss=judged)
     kinds = {pair.ground_truth.kind for pair in held if pair.ground_truth is not None}
     changed: dict[str, Any] = {}
     if rounded:
@@ -241,7 +254,7 @@ def _measured(
         if "barycentric" in kinds:
             changed = {"ground_truth": "barycentric, rounded"}
         else:
-            console.note("--rounded changes nothing: the true places are vertices")
+            console.note("--rounded has no effect: the ground truth consists of vertices")
     examinations: dict[tuple[Any, ...], Benchmark] = {}
     rows = []
     for name, matcher in matchers.items():
@@ -260,33 +273,34 @@ def _measured(
             )
             label = f"{name}, {read_out}" if len(read_outs) > 1 else name
             evaluation = Evaluation(found.pairs, replace(found.protocol, **changed))
-            rows.append(_Row(label, read_out, evaluation, matcher.card))
+            rows.append(MeasuredModel(label, read_out, evaluation, matcher.card))
     return rows, held
 
 
 def _calibrated(
-    matchers: Mapping[str, Matcher], held: Sequence[Pair], cache: Cache | None, report: Stages
+    matchers: Mapping[str, Matcher], held: Sequence[Pair], cache: Cache | None, report: StageProgress
 ) -> dict[str, Calibration]:
-    """What the confidence of each model is worth."""
+    """Calibration of the confidence of each model."""
     from partwhole.matching.confidence.calibrate import calibration_of
 
     return {name: calibration_of(matcher, held, cache=cache, progress=report) for name, matcher in matchers.items()}
 
 
-def _note_axes(matchers: Mapping[str, Matcher], chosen: SetName, console: Console) -> None:
-    """Say so where a model knows shapes that stand otherwise than these do."""
+def _note_vertical(matchers: Mapping[str, Matcher], chosen: SetName, console: Console) -> None:
+    """Note models that were trained on shapes with another vertical axis than these."""
     if chosen not in PRESETS:
         return
     up = PRESETS[chosen].vertical
     for name, matcher in matchers.items():
         known = matcher.config.search.vertical
         if "xyz" in matcher.config.network.inputs and known != up:
-            console.note(f"{name} knows shapes that stand along {known}, these stand along {up}: --with vertical={up}")
+            console.note(f"{name} was trained on shapes with {known} up, and these have {up} up: --with vertical={up}")
 
 
-def _averaged(found: Sequence[_Row], read_outs: Sequence[str]) -> dict[str, list[Evaluation]]:
-    """All models in one row, for each way to read their maps."""
+def _averaged(found: Sequence[MeasuredModel]) -> dict[str, list[Evaluation]]:
+    """All models in one row, for each read-out."""
     rows = {}
+    read_outs = list(dict.fromkeys(row.read_out for row in found))
     for read_out in read_outs:
         runs = [row.evaluation for row in found if row.read_out == read_out]
         rows[f"{len(runs)} models{f', {read_out}' * (len(read_outs) > 1)}"] = runs
@@ -294,7 +308,9 @@ def _averaged(found: Sequence[_Row], read_outs: Sequence[str]) -> dict[str, list
 
 
 def _changed(matcher: Matcher, changes: Sequence[str]) -> Matcher:
-    """The same network, used otherwise."""
+    """The same network with these changes to how it matches."""
+    if not changes:
+        return matcher
     from partwhole.matching.matcher import Matcher
 
     given = changed_choices(changes)
@@ -303,7 +319,7 @@ def _changed(matcher: Matcher, changes: Sequence[str]) -> Matcher:
     misplaced = [name for name in given if name not in AT_MATCHING]
     if misplaced:
         raise ValueError(
-            f"--with {misplaced[0]} is a choice of training; a trained model can be given {', '.join(AT_MATCHING)}"
+            f"--with {misplaced[0]} is a setting of training; for a trained model you can change {', '.join(AT_MATCHING)}"
         )
     return Matcher(matcher.standing(config.search.vertical).network, config, matcher.card)
 
@@ -334,41 +350,3 @@ def _published(chosen: SetName, split: Split, console: Console, *, refined: bool
         )
     # beside what was refined stand all of them: for some sets none but unrefined ones are published
     return published_rows(PUBLISHED_AS[chosen], refined=None if refined else False)
-
-
-def _written(
-    folder: Path,
-    found: Sequence[_Row],
-    table: Table,
-    summary: dict[str, Any],
-    console: Console,
-    pictured: Sequence[Pair] | None,
-    calibrated: Mapping[str, Calibration],
-) -> dict[str, Path]:
-    """The files that were written; with a report of these pairs, if they are given."""
-    files = {
-        "text": folder / "table.txt",
-        "markdown": folder / "table.md",
-        "latex": folder / "table.tex",
-        "curves": folder / "pck.png",
-        "summary": folder / "summary.json",
-    }
-    write_text(files["text"], table.text() + "\n")
-    write_text(files["markdown"], table.markdown() + "\n")
-    write_text(files["latex"], table.latex() + "\n")
-    curves = {as_text(row.label, longest=200): row.evaluation.pck() for row in found}
-    pck_plot(curves, files["curves"], title=as_text(table.title or "", longest=200))
-    for row in found:
-        name = re.sub(r"[^\w.-]+", "-", row.label).strip("-")
-        files[f"pairs of {row.label}"] = folder / f"pairs-{name}.csv"
-        row.evaluation.write_csv(files[f"pairs of {row.label}"])
-    if calibrated:
-        files["calibration"] = folder / "calibration.png"
-        calibration_plot({as_text(label, longest=200): c for label, c in calibrated.items()}, files["calibration"])
-    if pictured is not None:
-        results = {row.label: row.evaluation for row in found}
-        with console.progress("pictures of the worst pairs") as progress:
-            files |= worst_pictures(folder, results, pictured, progress)
-        files |= evaluation_report(folder, table, results, files)
-    write_text(files["summary"], to_json({**summary, "files": files}) + "\n")
-    return files

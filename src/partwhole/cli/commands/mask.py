@@ -1,4 +1,4 @@
-"""`partwhole mask`: thresholds, masks and a picture for a mesh with holes."""
+"""`partwhole mask`: which distances on a mesh with holes can be trusted, as masks and as a figure."""
 
 from __future__ import annotations
 
@@ -12,61 +12,71 @@ import numpy as np
 import typer
 from jaxtyping import Float, Int
 
-from partwhole.cli.shared.console import Console, output_folder, to_json, write_arrays, write_text
-from partwhole.cli.shared.criteria import NAMES, Trust, all_criteria, draw_trust, share, telling_vertex, what_holds
-from partwhole.cli.shared.memory import free_memory
+from partwhole.cli.shared.console import Console, write_arrays, write_json
+from partwhole.cli.shared.criteria import NAMES, Trust, all_criteria, draw_trust, example_vertex, guarantee, percent
 from partwhole.cli.shared.options import (
+    Device,
+    DeviceOption,
     JsonOption,
     Method,
     MethodOption,
     OutputOption,
     QuietOption,
+    RepairOption,
     SeedOption,
     SoundOption,
+    check_folder,
+    free_memory,
+    output_folder,
 )
-from partwhole.cli.shared.overwriting import check_folder
 from partwhole.geodesics.metrics import Metric, uniform_metric
 from partwhole.mesh import Mesh
 from partwhole.mesh.formats.common import counted
 
 WRITES = ("masks.npz", "trust.png", "soft.png", "summary.json")
 _MOST_ROWS = 2000
-_LARGEST = 4 << 30  # bytes: a file above this helps nobody who did not ask for it
+_LARGEST = 4 << 30  # bytes; larger files are written only if --rows asks for them
+
+MeshArgument = Annotated[Path, typer.Argument(metavar="MESH", help="The part: an OFF, OBJ, PLY, STL or GLB file.")]
+WholeOption = Annotated[
+    Path | None,
+    typer.Option("--whole", metavar="FILE", help="The whole; used to check that it is a sphere, as C_L assumes."),
+]
+RowsOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Use only this many vertices, spread evenly, against all; chosen automatically if all pairs don't fit.",
+    ),
+]
+MetricBoundOption = Annotated[
+    float, typer.Option(help="c between 0 and 1: how much shorter than a straight line a path outside the part may be.")
+]
+UpOption = Annotated[
+    Literal["x", "y", "z"] | None, typer.Option(help="Axis that points up in the figure; guessed if not given.")
+]
 
 
 def mask(
-    mesh: Annotated[Path, typer.Argument(metavar="MESH", help="The part: an OFF, OBJ, PLY, STL or GLB file.")],
+    mesh: MeshArgument,
     vertex: Annotated[str, typer.Option(help="The vertex to draw: its number, or auto.")] = "auto",
     method: MethodOption = "fast_marching",
     sound: SoundOption = False,
-    whole: Annotated[
-        Path | None,
-        typer.Option("--whole", metavar="FILE", help="The whole: checked to be a sphere, which C_L asks for."),
-    ] = None,
-    rows: Annotated[
-        int | None,
-        typer.Option(min=1, help="Only so many vertices, spread evenly, against all; automatic if all do not fit."),
-    ] = None,
+    whole: WholeOption = None,
+    rows: RowsOption = None,
     dtype: Annotated[Literal["float32", "float64"], typer.Option(help="Precision of the matrices.")] = "float32",
-    device: Annotated[Literal["cpu", "cuda"], typer.Option(help="Where to compute.")] = "cpu",
-    metric_bound: Annotated[
-        float, typer.Option(help="c between 0 and 1: how much shorter than a straight line a way outside may be.")
-    ] = 1.0,
-    repair: Annotated[
-        bool, typer.Option("--repair", help="Mend defects of the mesh first, and say what was done.")
-    ] = False,
+    device: DeviceOption = "cpu",
+    metric_bound: MetricBoundOption = 1.0,
+    repair: RepairOption = False,
     figure: Annotated[bool, typer.Option("--figure/--no-figure", help="Draw the guaranteed regions.")] = True,
-    soft: Annotated[bool, typer.Option("--soft", help="Draw the soft masks too.")] = False,
-    up: Annotated[
-        Literal["x", "y", "z"] | None,
-        typer.Option(help="The axis that points up in the picture; guessed if not given."),
-    ] = None,
+    soft: Annotated[bool, typer.Option("--soft", help="Also draw the soft masks.")] = False,
+    up: UpOption = None,
     output: OutputOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     seed: SeedOption = 0,
 ) -> None:
-    """Which distances on a mesh with holes can be trusted.
+    """Compute which distances on a mesh with holes can be trusted.
 
     Writes masks.npz (distances, thresholds, masks), trust.png (the region guaranteed with one vertex, by each
     criterion) and summary.json, by default into a folder named after the mesh.
@@ -74,36 +84,21 @@ def mask(
     console = Console(as_json=as_json, quiet=quiet)
     if not 0 <= metric_bound <= 1:
         raise ValueError(f"--metric-bound must lie between 0 and 1, got {metric_bound}; distances are those of space")
-    place = Path(f"{mesh.stem}-trust") if output is None else output
-    check_folder(place, WRITES, [mesh, whole])
+    folder = Path(f"{mesh.stem}-trust") if output is None else output
+    check_folder(folder, WRITES, [mesh, whole])
     part = _read(mesh, console, repair=repair)
-    folder = output_folder(place)
+    output_folder(folder)
     chosen = _vertex_number(vertex, part)
     no_sphere = None if whole is None else _why_no_sphere(_read(whole, console, repair=repair))
     sample = _sampled_rows(part, rows, chosen, np.dtype(dtype).itemsize, folder, seed, console)
     measured = _measure(part, sample, method=method, dtype=dtype, device=device, console=console)
-
-    start = time.perf_counter()
-    trust = all_criteria(
-        part,
-        measured.distances,
-        rows=sample,
-        from_boundary=measured.from_boundary,
-        sound=sound,
-        metric_bound=_in_space(part, metric_bound),
-        device=device,
-        no_sphere=no_sphere,
+    trust, seconds = _apply_criteria(
+        part, measured, sample, sound=sound, metric_bound=metric_bound, device=device, no_sphere=no_sphere
     )
-    seconds = {"distances": measured.seconds, "criteria": time.perf_counter() - start}
     for reason in trust.not_applied.values():
         console.note(f"C_L does not apply: {reason}")
-
-    drawn = telling_vertex(trust.criteria) if chosen is None else chosen
-    files = {"masks": folder / "masks.npz", "summary": folder / "summary.json"}
-    if figure:
-        files["figure"] = folder / "trust.png"
-    if soft:
-        files["soft_figure"] = folder / "soft.png"
+    drawn = example_vertex(trust.criteria) if chosen is None else chosen
+    files = _files(folder, figure=figure, soft=soft)
     write_arrays(files["masks"], _arrays(part, trust))
     draw_trust(part, drawn, trust.criteria, files.get("figure"), soft=files.get("soft_figure"), up=up)
     summary = {
@@ -116,15 +111,15 @@ def mask(
         "device": device,
         "metric_bound": metric_bound,
         "whole": None if whole is None else str(whole),
-        "seconds": seconds,
+        "seconds": {"distances": measured.seconds, "criteria": seconds},
         "drawn_vertex": drawn,
-        "what_holds": what_holds(method, sound, trust.unproved),
+        "what_holds": guarantee(method, sound, trust.unproved),
         **_findings(trust),
         "notes": console.notes,
         "files": files,
     }
-    write_text(files["summary"], to_json(summary) + "\n")
-    _tell(console, part, trust, summary, sphere_checked=whole is not None)
+    write_json(files["summary"], summary)
+    _print_summary(console, part, trust, summary, sphere_checked=whole is not None)
     console.finish(summary)
 
 
@@ -154,17 +149,19 @@ def _vertex_number(text: str, mesh: Mesh) -> int | None:
 
 
 def _in_space(part: Mesh, bound: float) -> float | Metric:
-    """The metric of space, in which distances are measured here, with a bound that may be more cautious than needed."""
+    """The Euclidean metric of space with a lower bound that may be more cautious than needed."""
     return 1.0 if bound == 1 else replace(uniform_metric(part, 1.0), lower_bound=bound, name="space")
 
 
 def _why_no_sphere(whole: Mesh) -> str | None:
-    """The reason why a whole is no topological sphere, or None if it is one."""
+    """The reason why a whole is not a topological sphere, or None if it is one."""
     if not whole.is_closed:
-        return f"the whole, {whole.name}, has {counted(len(whole.boundary_loops), 'boundary loop')}, so it is no sphere"
+        return (
+            f"the whole, {whole.name}, has {counted(len(whole.boundary_loops), 'boundary loop')}, so it is not a sphere"
+        )
     if whole.n_components != 1 or not whole.is_manifold or whole.euler_characteristic != 2:
         return (
-            f"the whole, {whole.name}, is no sphere: it has {whole.n_components} components, Euler characteristic "
+            f"the whole, {whole.name}, is not a sphere: it has {whole.n_components} components, Euler characteristic "
             f"{whole.euler_characteristic}, and is {'' if whole.is_manifold else 'not '}a manifold"
         )
     return None
@@ -173,7 +170,7 @@ def _why_no_sphere(whole: Mesh) -> str | None:
 def _sampled_rows(
     part: Mesh, rows: int | None, chosen: int | None, item: int, folder: Path, seed: int, console: Console
 ) -> Int[np.ndarray, "r"] | None:
-    """The vertices to take rows of, or None for all: as many as asked for, or as fit into memory and on the disk."""
+    """The vertices to compute rows for, or None for all: as many as asked for, or as fit into memory and on the disk."""
     n = part.n_vertices
     a_row = n * (4 * item + 3)  # distances, three thresholds, three masks
     room = min(free_memory() // 2, shutil.disk_usage(folder).free // 2, _LARGEST)
@@ -184,7 +181,7 @@ def _sampled_rows(
         if rows < 1:
             raise ValueError(f"{part.name}: a single row of {n} vertices does not fit; free some memory or disk")
         console.note(
-            f"all {n} x {n} pairs would take {n * a_row / 2**30:.1f} GiB; {rows} vertices, spread evenly, are taken "
+            f"all {n} x {n} pairs would take {n * a_row / 2**30:.1f} GiB; {rows} vertices, spread evenly, are used "
             "against all (--rows sets the number)"
         )
     if rows >= n:
@@ -207,7 +204,7 @@ def _measure(
     *,
     method: Method,
     dtype: str,
-    device: Literal["cpu", "cuda"],
+    device: Device,
     console: Console,
 ) -> _Measured:
     """Distances from the sampled rows to all vertices (all pairs without a sample), and from the boundary with one."""
@@ -233,6 +230,40 @@ def _measure(
 def _on_host(distances: Any) -> Float[np.ndarray, "r n"]:
     """As an array: distances computed on a device come as a tensor there."""
     return distances if isinstance(distances, np.ndarray) else distances.cpu().numpy()
+
+
+def _apply_criteria(
+    part: Mesh,
+    measured: _Measured,
+    sample: Int[np.ndarray, "r"] | None,
+    *,
+    sound: bool,
+    metric_bound: float,
+    device: Device,
+    no_sphere: str | None,
+) -> tuple[Trust, float]:
+    """All criteria that apply, and the seconds that they took."""
+    start = time.perf_counter()
+    trust = all_criteria(
+        part,
+        measured.distances,
+        rows=sample,
+        from_boundary=measured.from_boundary,
+        sound=sound,
+        metric_bound=_in_space(part, metric_bound),
+        device=device,
+        no_sphere=no_sphere,
+    )
+    return trust, time.perf_counter() - start
+
+
+def _files(folder: Path, *, figure: bool, soft: bool) -> dict[str, Path]:
+    files = {"masks": folder / "masks.npz", "summary": folder / "summary.json"}
+    if figure:
+        files["figure"] = folder / "trust.png"
+    if soft:
+        files["soft_figure"] = folder / "soft.png"
+    return files
 
 
 def _arrays(part: Mesh, trust: Trust) -> dict[str, np.ndarray]:
@@ -268,7 +299,9 @@ def _findings(trust: Trust) -> dict[str, Any]:
     }
 
 
-def _tell(console: Console, part: Mesh, trust: Trust, summary: dict[str, Any], *, sphere_checked: bool) -> None:
+def _print_summary(
+    console: Console, part: Mesh, trust: Trust, summary: dict[str, Any], *, sphere_checked: bool
+) -> None:
     n, taken = part.n_vertices, summary["rows"]
     pairs = "all pairs" if taken == n else f"{taken} vertices against all"
     seconds = summary["seconds"]
@@ -285,11 +318,10 @@ def _tell(console: Console, part: Mesh, trust: Trust, summary: dict[str, Any], *
         "wormhole": "",
         "same-loop": "the whole is a sphere: checked" if sphere_checked else "if the whole is a sphere",
     }
-    table = [(NAMES[kind], share(value), conditions[kind]) for kind, value in summary["guaranteed"].items()]
+    table = [(NAMES[kind], percent(value), conditions[kind]) for kind, value in summary["guaranteed"].items()]
     console.table(table, head=("criterion", "guaranteed", "condition"))
     if part.is_closed:
         console.say(f"{part.name} has no boundary: nothing is missing, every pair at a finite distance is guaranteed")
     if not part.is_closed or trust.unproved:
         console.say(summary["what_holds"])
-    for file in summary["files"].values():
-        console.say(f"wrote {file}")
+    console.say_files(summary["files"])

@@ -12,14 +12,40 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from partwhole.cli.shared.console import Console, output_folder
-from partwhole.cli.shared.learning import Device, DeviceOption, Stages, chosen_cache, ready, stages
-from partwhole.cli.shared.match_output import WRITES, lines_of, summary_of, write_map, write_pictures, write_summary
-from partwhole.cli.shared.memory import told_plainly
-from partwhole.cli.shared.models import model_file, named_model, offered_models
-from partwhole.cli.shared.options import JsonOption, OutputOption, QuietOption
-from partwhole.cli.shared.overwriting import below, check_folder
-from partwhole.cli.shared.pair_list import TABLE, Entry, list_beside, match_list, pair_folders, read_list, said_of
+from partwhole.cli.shared.console import Console, StageProgress, plain_memory_errors
+from partwhole.cli.shared.match_batch import (
+    TABLE,
+    Entry,
+    count_states,
+    list_beside,
+    match_list,
+    pair_folders,
+    read_list,
+)
+from partwhole.cli.shared.match_output import (
+    WRITES,
+    summary_of,
+    summary_rows,
+    write_map,
+    write_pictures,
+    write_summary,
+)
+from partwhole.cli.shared.options import (
+    Device,
+    DeviceOption,
+    JsonOption,
+    ModelOption,
+    OutputOption,
+    QuietOption,
+    RefineOption,
+    below,
+    check_folder,
+    check_torch,
+    load_model,
+    model_file,
+    open_cache,
+    output_folder,
+)
 from partwhole.matching.cache.results import cached_result, content_of, result_key, store_result
 from partwhole.matching.network.built_in import model_path
 from partwhole.matching.scans.prepare import Scans, prepare_scans, read_scans
@@ -32,110 +58,108 @@ if TYPE_CHECKING:
 
 _FILES = "an OFF, OBJ, PLY, STL or GLB file"
 
+PartArgument = Annotated[
+    Path | None, typer.Argument(metavar="PART", help=f"The part: {_FILES}, or a folder of parts.", show_default=False)
+]
+WholeArgument = Annotated[
+    Path | None,
+    typer.Argument(metavar="WHOLE", help="The whole, one for all parts; or a folder of wholes.", show_default=False),
+]
+PairsOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="LIST.csv", help="Match many pairs: a table with columns part, whole and, if you like, name. Resumable."
+    ),
+]
+ReadOutOption = Annotated[
+    Literal["lateration", "spectral", "features", "zoomout"],
+    typer.Option(
+        help="How the map is read from the network: features (nearest features), spectral (smoothed by a functional map), "
+        "zoomout (spectral, then ZoomOut) or lateration (spectral, then refined by distances)."
+    ),
+]
+UnitsOption = Annotated[
+    str,
+    typer.Option(
+        help="auto, same, any (unknown), a factor for the part, or the units of part and whole, such as mm:m."
+    ),
+]
+UpOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="AXIS",
+        help="Axis that points up in the files: y, z, -z …; z:y for part and whole; auto to search. That of the model if "
+        "not given.",
+    ),
+]
+YawStepsOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1, max=64, help="Rotations about the vertical to try; as many as the model asks for if not given."
+    ),
+]
+RepairBothOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--repair/--no-repair", help="Repair both meshes. If not given, only one that can't be read otherwise."
+    ),
+]
+MaxVerticesOption = Annotated[
+    int,
+    typer.Option(
+        min=100,
+        help="A whole with more vertices is decimated before matching, its part likewise, and the map is lifted back.",
+    ),
+]
+PicturesOption = Annotated[bool, typer.Option("--pictures/--no-pictures", help="Draw the map and its confidence.")]
+ReportOption = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Write what --output writes, and report.html: one page to look at and to share."),
+]
+ResultCacheOption = Annotated[
+    bool,
+    typer.Option(
+        "--cache/--no-cache",
+        help="Cache results, and return one that was computed before; in PARTWHOLE_CACHE or ~/.cache/partwhole.",
+    ),
+]
+
 
 def match(
-    part: Annotated[
-        Path | None,
-        typer.Argument(metavar="PART", help=f"The part: {_FILES}; or a folder of parts.", show_default=False),
-    ] = None,
-    whole: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="WHOLE", help="The whole it belongs to, or they all; or a folder of wholes.", show_default=False
-        ),
-    ] = None,
-    pairs: Annotated[
-        Path | None,
-        typer.Option(metavar="LIST.csv", help="Many pairs: columns part, whole and perhaps name. Can be gone on with."),
-    ] = None,
-    model: Annotated[
-        str,
-        typer.Option(
-            "--model",
-            "-m",
-            metavar="NAME|PATH",
-            autocompletion=offered_models,
-            help="A model in the box, weights, or the folder of a run.",
-        ),
-    ] = "default",
-    refine: Annotated[
-        int, typer.Option(min=0, metavar="STEPS", help="Steps of refinement on the pair, such as 15; 0 for none.")
-    ] = 0,
-    read_out: Annotated[
-        Literal["lateration", "spectral", "features", "zoomout"],
-        typer.Option(
-            help="How the map is read: nearest features, smoothed through eigenfunctions, then by distances or by ZoomOut."
-        ),
-    ] = "lateration",
-    units: Annotated[
-        str, typer.Option(help="auto, same, any (unknown), a factor for the part, or those of part and whole: mm:m.")
-    ] = "auto",
-    up: Annotated[
-        str | None,
-        typer.Option(
-            metavar="AXIS",
-            help="Up in the files: y, z, -z …, z:y for part and whole, auto; else the model's, if it fits.",
-        ),
-    ] = None,
-    yaw_steps: Annotated[
-        int | None,
-        typer.Option(min=1, max=64, help="Turns about the vertical to try; else as many as the model asks for."),
-    ] = None,
-    repair: Annotated[
-        bool | None,
-        typer.Option(
-            "--repair/--no-repair", help="Mend both meshes; if not given, only one that can't be read otherwise."
-        ),
-    ] = None,
-    max_vertices: Annotated[
-        int,
-        typer.Option(
-            min=100, help="Of the whole as it is matched; larger ones are decimated, and the map lifted back."
-        ),
-    ] = 5000,
-    pictures: Annotated[bool, typer.Option("--pictures/--no-pictures", help="Draw the map and its confidence.")] = True,
+    part: PartArgument = None,
+    whole: WholeArgument = None,
+    pairs: PairsOption = None,
+    model: ModelOption = "default",
+    refine: RefineOption = 0,
+    read_out: ReadOutOption = "lateration",
+    units: UnitsOption = "auto",
+    up: UpOption = None,
+    yaw_steps: YawStepsOption = None,
+    repair: RepairBothOption = None,
+    max_vertices: MaxVerticesOption = 5000,
+    pictures: PicturesOption = True,
     output: OutputOption = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="What --output writes, and report.html: one page to look at and to send on."),
-    ] = None,
+    report: ReportOption = None,
     device: DeviceOption = "cpu",
-    cache: Annotated[
-        bool,
-        typer.Option(
-            "--cache/--no-cache",
-            help="Answer what was asked before from PARTWHOLE_CACHE or ~/.cache/partwhole, and keep what is found there.",
-        ),
-    ] = True,
+    cache: ResultCacheOption = True,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Find where each vertex of a part belongs on its whole.
 
     Writes map.npz, map.csv and map.vts, part.ply and whole.ply in matching colours, pictures and a summary, by default into
-    a folder named after the part. What was assumed, what is doubtful and what may be wrong is said.
+    a folder named after the part. The summary lists assumptions, doubtful regions and warnings.
 
-    With a folder of parts, or a list, each pair gets a folder of its own, and pairs.csv says how each one ended. The wholes
-    of a folder go with the parts that are called alike, or as a pairs.csv beside both folders says. The same command
-    goes on where it was interrupted.
+    With a folder of parts, or a list of pairs, each pair gets its own folder, and pairs.csv has a row for each. Parts and
+    wholes in two folders are paired by their names, or by a pairs.csv beside both folders. If it is interrupted, run the
+    same command again to resume.
     """
     console = Console(as_json=as_json, quiet=quiet)
-    if pairs is None and whole is None:
-        raise ValueError("give a part and a whole, or --pairs with a list of them")
     if output is not None and report is not None:
         raise ValueError("--report writes what --output does, and more; give one of them")
-    if pairs is not None and part is not None:
-        raise ValueError("give a part and a whole, or --pairs, not both")
-    asked = _asked(part, whole, pairs)
-    # a name that is not in the box is said before anything is computed
-    weights = model_path(model)
-    place = output or report or asked.place
-    check_folder(
-        place,
-        asked.writes,
-        [*asked.reads, weights / "model.safetensors" if weights.is_dir() else weights],
-        option="--output" if report is None else "--report",
-    )
+    request = _requested(part, whole, pairs)
+    folder = output or report or request.folder
+    _check(request, folder, model, option="--output" if report is None else "--report")
     choices = {
         "model": model,
         "refine": refine,
@@ -147,22 +171,22 @@ def match(
         "max_vertices": max_vertices,
         "pictures": pictures,
     }
-    work = _Work(choices, device, chosen_cache(cache, console), console, page=report is not None)
-    if asked.many:
-        ready(device)
-        _many(list(asked.entries), output_folder(place), choices, work, console)
+    work = _Work(choices, device, open_cache(cache, console), console, page=report is not None)
+    if request.many:
+        check_torch(device)
+        _match_many(list(request.entries), output_folder(folder), choices, work, console)
         return
-    summary = work(asked.entries[0], place)
-    _tell(console, summary)
+    summary = work(request.entries[0], folder)
+    _print_summary(console, summary)
     console.finish({**summary, "notes": console.notes})
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """The pairs that are asked for, the list that says so if there is one, and where results go unless it is said."""
+class _Request:
+    """The pairs to match, the default folder for the results, and the list that names the pairs if there is one."""
 
     entries: Sequence[Entry]
-    place: Path
+    folder: Path
     listed: Path | None = None
     many: bool = True
 
@@ -177,16 +201,25 @@ class _Asked:
         return [TABLE, *(file for entry in self.entries for file in below(entry.name, WRITES))]
 
 
-def _asked(part: Path | None, whole: Path | None, pairs: Path | None) -> _Asked:
+def _requested(part: Path | None, whole: Path | None, pairs: Path | None) -> _Request:
     if pairs is not None:
-        return _Asked(read_list(pairs), Path(f"{pairs.stem}-matches"), pairs)
-    assert part is not None
-    assert whole is not None
+        if part is not None:
+            raise ValueError("give a part and a whole, or --pairs, not both")
+        return _Request(read_list(pairs), Path(f"{pairs.stem}-matches"), pairs)
+    if part is None or whole is None:
+        raise ValueError("give a part and a whole, or --pairs with a list of them")
     if not (part.is_dir() or whole.is_dir()):
-        return _Asked([Entry("", part, whole)], Path(f"{part.stem}-match"), many=False)
+        return _Request([Entry("", part, whole)], Path(f"{part.stem}-match"), many=False)
     listed = list_beside(part, whole)
     entries = pair_folders(part, whole) if listed is None else read_list(listed, part, whole)
-    return _Asked(entries, Path(f"{part.resolve().stem}-matches"), listed)
+    return _Request(entries, Path(f"{part.resolve().stem}-matches"), listed)
+
+
+def _check(request: _Request, folder: Path, model: str, *, option: str) -> None:
+    """Raise ValueError if there is no such model, or if a file that is read would be overwritten."""
+    weights = model_path(model)
+    reads = [*request.reads, weights / "model.safetensors" if weights.is_dir() else weights]
+    check_folder(folder, request.writes, reads, option=option)
 
 
 class _Work:
@@ -203,7 +236,7 @@ class _Work:
     def __call__(self, entry: Entry, place: Path) -> dict[str, Any]:
         """Match a pair into a folder, and give its summary."""
         start = time.perf_counter()
-        with told_plainly(), stages(self.console) as report:
+        with plain_memory_errors(), self.console.stage_progress() as report:
             found = self._found(entry, report)
         folder = output_folder(place)
         # an older summary must not stand beside a newer map
@@ -227,7 +260,7 @@ class _Work:
             _write_page(folder)
         return summary
 
-    def _found(self, entry: Entry, report: Stages) -> MatchResult:
+    def _found(self, entry: Entry, report: StageProgress) -> MatchResult:
         """The map: from the cache, if the same was asked before."""
         given = read_scans(
             _existing(entry.part), _existing(entry.whole), repair=self.choices["repair"], progress=report
@@ -243,7 +276,7 @@ class _Work:
             store_result(self.cache, asked, found, given)
         return found
 
-    def _matched(self, given: Scans, report: Stages) -> MatchResult:
+    def _matched(self, given: Scans, report: StageProgress) -> MatchResult:
         chosen = {name: self.choices[name] for name in ("units", "max_vertices")}
         with _torch_meanwhile():
             inputs = prepare_scans(given, **chosen, recall=self._recall, progress=report)
@@ -251,8 +284,8 @@ class _Work:
                 # what nearly every network asks for; another one computes its own
                 inputs.distances("fast_marching")
         if self._matcher is None:
-            ready(self.device)
-            self._matcher = named_model(self.choices["model"], self.device)
+            check_torch(self.device)
+            self._matcher = load_model(self.choices["model"], self.device)
         from partwhole.matching.pipeline import match_scans
 
         knobs = {name: self.choices[name] for name in ("refine", "read_out", "up", "yaw_steps")}
@@ -286,13 +319,13 @@ def _torch_meanwhile() -> Iterator[None]:
 
 def _existing(path: Path) -> Path:
     if not path.is_file():
-        raise ValueError(f"{path} is no file; give {_FILES}")
+        raise ValueError(f"file not found: {path}; give {_FILES}")
     return path
 
 
-def _many(entries: list[Entry], folder: Path, choices: dict[str, Any], work: _Work, console: Console) -> None:
+def _match_many(entries: list[Entry], folder: Path, choices: dict[str, Any], work: _Work, console: Console) -> None:
     rows = match_list(entries, folder, choices, work, console)
-    console.say(said_of(rows))
+    console.say(count_states(rows))
     console.say(f"wrote {folder / TABLE}")
     console.finish({"pairs": rows, "notes": console.notes, "files": {"pairs": folder / TABLE}})
     failed = [row for row in rows if row["state"] == "failed"]
@@ -303,15 +336,14 @@ def _many(entries: list[Entry], folder: Path, choices: dict[str, Any], work: _Wo
         )
 
 
-def _tell(console: Console, summary: dict[str, Any]) -> None:
+def _print_summary(console: Console, summary: dict[str, Any]) -> None:
     for text in summary["notes"]:
         console.note(text)
     if summary["from_cache"]:
-        console.note("the map is from the cache: the same was asked before (--no-cache matches anew)")
-    console.table(lines_of(summary), head=("", f"{Path(summary['part']).name} → {Path(summary['whole']).name}"))
+        console.note("the map is from the cache, since the same pair was matched before; --no-cache matches it again")
+    console.table(summary_rows(summary), head=("", f"{Path(summary['part']).name} → {Path(summary['whole']).name}"))
     for text in summary["warnings"]:
         console.say(f"warning: {text}")
     if not summary["warnings"]:
-        console.say("nothing speaks against the map")
-    for file in summary["files"].values():
-        console.say(f"wrote {file}")
+        console.say("no warnings")
+    console.say_files(summary["files"])

@@ -1,4 +1,4 @@
-"""`partwhole models`: which models come with the library, and what is known about each."""
+"""`partwhole models`: the built-in models and their cards."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from partwhole.cli.shared.console import Console
 from partwhole.cli.shared.options import JsonOption
 
 
-def _offered(incomplete: str) -> list[str]:
+def _complete_name(incomplete: str) -> list[str]:
     from partwhole.matching.network.built_in import model_names
 
     return [name for name in model_names() if name.startswith(incomplete)]
@@ -19,14 +19,13 @@ def _offered(incomplete: str) -> list[str]:
 def models(
     name: Annotated[
         str | None,
-        typer.Argument(help="Show the card of this one.", show_default=False, autocompletion=_offered),
+        typer.Argument(help="Show the card of this model.", show_default=False, autocompletion=_complete_name),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the models in the box, or show the card of one: its data and their terms, protocol, measured errors.
+    """List the built-in models, or show the card of one: training data and their terms, protocol, measured errors.
 
-    Each may be given by its name wherever a model is asked for: partwhole match --model, partwhole evaluate --model,
-    partwhole train --start.
+    Use their names with the option --model of partwhole match and partwhole evaluate, and with partwhole train --start.
     """
     from partwhole.matching.network.built_in import built_in_path, card_of, model_names
 
@@ -39,7 +38,7 @@ def models(
     found = [(each, built_in_path(each).stat().st_size, _purpose(card_of(each))) for each in model_names()]
     rows = [(each, f"{size / 1e6:.1f} MB", purpose) for each, size, purpose in found]
     console.table(rows, head=("model", "size", "for"))
-    console.say("partwhole models NAME shows a card")
+    console.say("partwhole models NAME shows the card of a model")
     console.finish({"models": [{"name": each, "bytes": size, "for": purpose} for each, size, purpose in found]})
 
 

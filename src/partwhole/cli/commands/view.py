@@ -1,4 +1,4 @@
-"""`partwhole view`: a result, or two surfaces, in the browser; or as one file to send to somebody."""
+"""`partwhole view`: a result, or two surfaces, in the browser; or as one HTML file to share."""
 
 from __future__ import annotations
 
@@ -13,11 +13,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from partwhole.cli.shared.console import Console
-from partwhole.cli.shared.learning import chosen_cache
 from partwhole.cli.shared.match_output import MAP, SUMMARY
-from partwhole.cli.shared.models import model_file, offered_models
-from partwhole.cli.shared.options import JsonOption, MethodOption, QuietOption, SoundOption
-from partwhole.cli.shared.overwriting import check_file
+from partwhole.cli.shared.options import (
+    JsonOption,
+    MethodOption,
+    ModelOption,
+    QuietOption,
+    SoundOption,
+    check_file,
+    model_file,
+    open_cache,
+)
 from partwhole.matching.network.built_in import box
 from partwhole.store.cache import Cache
 
@@ -30,42 +36,36 @@ def view(
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[RESULT | PART [WHOLE]]", help="A folder that match wrote, or mesh files; none: drop them."
+            metavar="[RESULT | PART [WHOLE]]",
+            help="A folder that match wrote, or mesh files; without any, drop them on the page.",
         ),
     ] = None,
     export: Annotated[
-        Path | None, typer.Option(metavar="FILE.html", help="Write the page as one file that works offline, and end.")
+        Path | None, typer.Option(metavar="FILE.html", help="Write the page as one file that works offline, and exit.")
     ] = None,
     truth: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Where the part's vertices truly lie: .vts or .npz; shows errors."),
+        typer.Option(metavar="FILE", help="Ground truth of the part's vertices, to show errors: .vts or .npz."),
     ] = None,
-    model: Annotated[
-        str,
-        typer.Option(
-            "--model",
-            "-m",
-            metavar="NAME|PATH",
-            autocompletion=offered_models,
-            help="What to match with, where there is no map.",
-        ),
-    ] = "default",
+    model: ModelOption = "default",
     method: MethodOption = "fast_marching",
     sound: SoundOption = False,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Of the address; 0: any that is free.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the page; 0: any that is free.")] = 0,
     open_browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the browser.")] = True,
     cache: Annotated[
         bool,
         typer.Option(
-            "--cache/--no-cache", help="Keep large surfaces as they are drawn, so that they open at once again."
+            "--cache/--no-cache",
+            help="Cache simplified versions of large surfaces, so that they open faster next time.",
         ),
     ] = True,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """See which point goes where, how sure that is, and which distances can be trusted.
+    """Look at a map, its confidence, and which distances can be trusted, in the browser.
 
-    Serves a page to this machine alone until Ctrl-C. Without arguments it waits for two meshes to be dropped on it.
+    Serves a page to this machine only, until Ctrl-C. Without arguments, drop two meshes on the page. Where there is no map
+    yet, part and whole are matched with --model.
     """
     from partwhole.viewer.page.results import read_scene
     from partwhole.viewer.page.session import Session
@@ -74,7 +74,7 @@ def view(
     weights = _weights(model)
     if export is not None:
         if export.suffix.lower() not in (".html", ".htm"):
-            raise ValueError(f"--export {export} would be a page; give a name that ends in .html")
+            raise ValueError(f"--export {export} is an HTML page; give a name that ends in .html")
         check_file(export, [*_opened(paths or []), truth, Path(weights), box()], option="--export")
     scene = None
     if paths:
@@ -85,21 +85,21 @@ def view(
     if export is not None:
         if method != "fast_marching" or sound:
             console.note("--method and --sound are for the page that is served; a report measures along edges")
-        _exported(scene, export, weights, chosen_cache(cache, console), console)
+        _exported(scene, export, weights, open_cache(cache, console), console)
     else:
-        session = Session(None, method=method, sound=sound, model=weights, cache=chosen_cache(cache, console))
+        session = Session(None, method=method, sound=sound, model=weights, cache=open_cache(cache, console))
         _served(scene, session, console, port=port, open_browser=open_browser)
 
 
 def _weights(model: str) -> str | Path:
-    """The file that is meant; `default` stays a name, since without it the page can still show what needs no map."""
+    """The file of the model; `default` stays a name, since the page can do without it where no map is needed."""
     if model == "default":
         return model
     return model_file(model)
 
 
 def _opened(paths: list[Path]) -> list[Path]:
-    """Meshes, or the files of a result that are read."""
+    """The files that are read: meshes, or those of a result."""
     of_result = (MAP, SUMMARY, "part.ply", "whole.ply")
     return [path for path in paths if not path.is_dir()] + [
         path / name for path in paths if path.is_dir() for name in of_result
@@ -136,18 +136,18 @@ def _served(scene: Scene | None, session: Session, console: Console, *, port: in
             session.open(scene)
         console.say(f"open {server.address} (Ctrl-C ends)")
         console.finish({"address": server.address, "notes": console.notes})
-        sys.stdout.flush()  # whoever reads it through a pipe waits for the address
+        sys.stdout.flush()  # who reads this through a pipe needs the address now
         if open_browser:
             webbrowser.open(server.address)
         try:
             server.serve_forever(poll_interval=0.2)
-        except KeyboardInterrupt:  # the way to end it, not a failure
+        except KeyboardInterrupt:  # the usual end, not a failure
             console.say("closed")
     _end_at_once(before)
 
 
 def _end_at_once(before: Collection[threading.Thread]) -> None:
-    """End the program if threads that were started since still compute: Python would wait for them, and nobody needs it."""
+    """End the program if threads that were started since still compute, since Python would wait for them."""
     if any(thread.is_alive() for thread in set(threading.enumerate()).difference(before)):
         sys.stdout.flush()
         sys.stderr.flush()

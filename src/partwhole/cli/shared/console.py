@@ -1,14 +1,22 @@
-"""How commands speak: results on stdout, notes and progress on stderr, or one JSON object and nothing else."""
+"""What commands print and write: results on stdout, notes and progress on stderr, JSON, files that are never half-written.
+
+With `--json` a command prints one JSON object and nothing else. Ctrl-C during training is handled here too, since it goes
+with the progress that training reports.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import shlex
+import signal
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -17,33 +25,49 @@ from partwhole.store.atomic import atomic_write
 
 Progress = Callable[[int, int], None]
 
+# what to do when memory runs out
+MEMORY_REMEDY = "take fewer pairs, or smaller meshes (partwhole.decimate makes them)"
+# seconds between lines about progress in a log
+_LINE_EVERY = 60.0
+
 
 class Console:
-    """Says things in the way that was asked for.
+    """Prints what a command has to say, in the form the user asked for.
 
     Parameters
     ----------
     as_json : print one JSON object at the end, and nothing else to stdout
-    quiet : no notes, no progress and no table; errors are still said
+    quiet : no notes, no progress and no table; errors are still printed
     """
 
     def __init__(self, *, as_json: bool = False, quiet: bool = False) -> None:
         self.as_json, self.quiet = as_json, quiet
         self.notes: list[str] = []
 
+    @property
+    def silent(self) -> bool:
+        """Whether nothing but errors and JSON is printed."""
+        return self.quiet or self.as_json
+
     def note(self, text: str) -> None:
-        """Something to know about the run; it's kept for the summary too."""
+        """Something to know about the run; it is kept for the summary too."""
         self.notes.append(text)
-        if not (self.quiet or self.as_json):
+        if not self.silent:
             print(f"note: {text}", file=sys.stderr)
 
     def say(self, text: str) -> None:
-        if not (self.quiet or self.as_json):
+        """A line on stdout."""
+        if not self.silent:
             print(text)
+
+    def say_files(self, files: Mapping[str, Path]) -> None:
+        """Name the files that were written, a line each."""
+        for file in files.values():
+            self.say(f"wrote {file}")
 
     def table(self, rows: Sequence[Sequence[str]], *, head: Sequence[str], title: str | None = None) -> None:
         """A table on stdout; columns of numbers are aligned to the right, the first one and words to the left."""
-        if self.quiet or self.as_json:
+        if self.silent:
             return
         from rich.box import SIMPLE_HEAD
         from rich.console import Console
@@ -65,22 +89,26 @@ class Console:
 
     @contextmanager
     def progress(self, label: str) -> Iterator[Progress]:
-        """A callable(done, total) that draws a bar with the time left on stderr, if somebody is there to see it."""
-        if self.quiet or self.as_json or not sys.stderr.isatty():
+        """A callable(done, total) that draws one bar with the time left on stderr, if that is a terminal."""
+        if self.silent or not sys.stderr.isatty():
             yield lambda done, total: None
             return
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-        from rich.progress import Progress as Bar
-
-        columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-        with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        with _bars() as bar:
             task = bar.add_task(label, total=None)
             yield lambda done, total: bar.update(task, completed=done, total=total)
 
     @contextmanager
+    def stage_progress(self) -> Iterator[StageProgress]:
+        """A `StageProgress`: bars on stderr if that is a terminal, a line a minute if it is a file."""
+        if self.silent or not sys.stderr.isatty():
+            yield StageProgress(lines=not self.silent)
+            return
+        with _bars() as bar:
+            yield StageProgress(bar)
+
+    @contextmanager
     def warnings_as_notes(self) -> Iterator[None]:
-        """What a reader warns of becomes a note, once it has finished."""
+        """Warnings that are raised in the block become notes when it ends."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             yield
@@ -88,8 +116,121 @@ class Console:
             self.note(str(warning.message))
 
 
+class StageProgress:
+    """Called with (stage, done, total): a bar for each stage, or a line a minute.
+
+    Parameters
+    ----------
+    bar : of rich; None draws nothing
+    lines : print a line on stderr now and then, for a log
+    """
+
+    def __init__(self, bar: Any = None, *, lines: bool = False) -> None:
+        self._bar, self._lines = bar, lines
+        self._tasks: dict[str, Any] = {}
+        self._details: dict[str, str] = {}
+        self._said = time.monotonic()
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        if self._lines and time.monotonic() - self._said > _LINE_EVERY:
+            self._said = time.monotonic()
+            print(f"{stage}{self._details.get(stage, '')}: {done} of {total}", file=sys.stderr, flush=True)
+        if self._bar is None:
+            return
+        if stage not in self._tasks:
+            self._tasks[stage] = self._bar.add_task(stage, total=None)
+        task = self._tasks[stage]
+        if done == 0:
+            # the same stage once more, for other pairs
+            self._bar.reset(task)
+        self._bar.update(task, completed=done, total=total or None)
+
+    def detail(self, stage: str, text: str) -> None:
+        """Text to show beside the name of a stage."""
+        self._details[stage] = f", {text}"
+        if stage in self._tasks:
+            self._bar.update(self._tasks[stage], description=f"{stage}, {text}")
+
+
+class Heartbeat:
+    """Called by training every few seconds: shows the loss, and ends the run if Ctrl-C was pressed.
+
+    Parameters
+    ----------
+    report : shows the loss beside the stage "training"
+    stop : see `stop_signal`
+    run : name of the run, to show beside the loss
+    """
+
+    def __init__(self, report: StageProgress, stop: Callable[[], None], run: str = "") -> None:
+        self._report, self._stop, self._run = report, stop, run
+
+    def __call__(self, state: Any) -> None:
+        loss = f"loss {sum(state.losses[-1]):.4g}"
+        self._report.detail("training", f"{self._run}, {loss}" if self._run else loss)
+        self._stop()
+
+    def of_run(self, run: str) -> Heartbeat:
+        """The same for a run of this name."""
+        return Heartbeat(self._report, self._stop, run)
+
+    def progress(self, stage: str, done: int, total: int) -> None:
+        """Progress of several runs, which Ctrl-C ends at any stage; training itself is saved first, then ended."""
+        self._report(stage, done, total)
+        if stage not in ("training", "all runs"):
+            self._stop()
+
+
+@contextmanager
+def stop_signal() -> Iterator[Callable[[], None]]:
+    """A function that raises KeyboardInterrupt if Ctrl-C was pressed before it is called; the second one acts at once."""
+    asked = False
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+        print("stopping as soon as the run is saved; press Ctrl-C again to stop at once", file=sys.stderr)
+
+    def stop() -> None:
+        if asked:
+            raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGINT, ask)
+    except ValueError:  # not the main thread, which alone may do this
+        yield stop
+        return
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def plain_memory_errors() -> Iterator[None]:
+    """Turn torch's errors about memory into a ValueError with the remedy."""
+    try:
+        yield
+    except RuntimeError as error:
+        said = str(error).lower()
+        if "out of memory" not in said and "can't allocate memory" not in said:
+            raise
+        raise ValueError(f"there is not enough memory; {MEMORY_REMEDY}") from None
+
+
+def command_line(*words: str | Path) -> str:
+    """A command to copy, with quotes where a shell needs them.
+
+    >>> command_line("train", "--resume", Path("my runs/one"))
+    "partwhole train --resume 'my runs/one'"
+    """
+    return shlex.join(["partwhole", *map(str, words)])
+
+
 def to_json(summary: Mapping[str, Any], *, indent: int | None = 2) -> str:
-    """JSON with NumPy numbers and paths made plain, and numbers that JSON does not have as null.
+    """JSON text; NumPy numbers and paths become plain ones, and NaN and infinities null.
 
     >>> to_json({"share": np.float32(0.5), "count": np.int64(3), "none": float("nan")}, indent=None)
     '{"share": 0.5, "count": 3, "none": null}'
@@ -98,25 +239,33 @@ def to_json(summary: Mapping[str, Any], *, indent: int | None = 2) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text; what it quotes from names that are no text is written as escapes, which JSON reads back."""
+    """Write a text file; characters that are not valid text, as in some file names, become escapes, which JSON reads back."""
     with atomic_write(path) as file:
         file.write(text.encode(errors="backslashreplace"))
 
 
+def write_json(path: Path, summary: Mapping[str, Any]) -> None:
+    """Write a summary as JSON."""
+    write_text(path, to_json(summary) + "\n")
+
+
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    """An npz file, whole or not at all: compressed while that takes no time to speak of, below 64 MiB."""
+    """Write an npz file, compressed if the arrays are smaller than 64 MiB, where that takes little time."""
     small = sum(array.nbytes for array in arrays.values()) < 64 << 20
     named: dict[str, Any] = dict(arrays)
     with atomic_write(path) as file:
         (np.savez_compressed if small else np.savez)(file, **named)
 
 
-def output_folder(path: Path) -> Path:
-    """The folder, made if it isn't there."""
-    if path.exists() and not path.is_dir():
-        raise ValueError(f"--output {path} is a file; give a folder")
-    path.mkdir(parents=True, exist_ok=True)
-    return path
+@contextmanager
+def _bars() -> Iterator[Any]:
+    """Progress bars of rich on stderr, which vanish at the end."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        yield bar
 
 
 def _is_number(cell: str) -> bool:

@@ -1,4 +1,4 @@
-"""What `mask` and `demo` share: all criteria on a part, the vertex to draw, and what is proved, in words."""
+"""The criteria on a part for `mask`, `demo` and `reproduce`: all of them at once, a figure, and what they prove."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SYMBOLS = {"boundary": "boundary $C_T$", "wormhole": "wormhole $C_W$", "same-loo
 
 @dataclass(frozen=True)
 class Trust:
-    """The criteria that apply to a part, and why one does not."""
+    """The criteria that apply to a part, and why another does not."""
 
     criteria: list[Criterion]
     not_applied: dict[str, str]
@@ -81,8 +81,8 @@ def true_distances(
     return distances
 
 
-def telling_vertex(criteria: Sequence[Criterion]) -> int:
-    """The vertex that shows best how the criteria differ: the first finds something, each next one more."""
+def example_vertex(criteria: Sequence[Criterion]) -> int:
+    """The vertex for a figure, where the criteria differ most: the first guarantees some pairs, each next one more."""
     few, more, most = (criteria[k].mask.sum(axis=1) - 1.0 for k in (0, 1, -1))
     row = int((np.sqrt(few) * (2 * most - more - few)).argmax())
     rows = criteria[0].rows
@@ -98,7 +98,7 @@ def draw_trust(
     soft: Path | None = None,
     up: Axis | None = None,
 ) -> None:
-    """The figure of guaranteed regions and that of soft masks, each if a path for it is given."""
+    """Draw the guaranteed regions, and the soft masks, each if a path for it is given."""
     if path is None and soft is None:
         return
     from partwhole.viewer.figures.camera import automatic_camera
@@ -115,21 +115,21 @@ def draw_trust(
         heat_figure(mesh, vertex, values, titles, label=f"soft mask with vertex {vertex}", camera=camera, path=soft)
 
 
-def what_holds(method: Method, sound: bool, unproved: str | None = None) -> str:
-    """Whether guaranteed pairs are proved consistent, with this kind of distances, unless there is a reason why not.
+def guarantee(method: Method, sound: bool, unproved: str | None = None) -> str:
+    """Whether guaranteed pairs are proved consistent with these distances; `unproved` is a reason why not.
 
-    >>> what_holds("dijkstra", False).partition(", provided ")[0]
+    >>> guarantee("dijkstra", False).partition(", provided ")[0]
     'proved: a guaranteed pair has the same distance along edges on the whole'
     """
     if method == "fast_marching":
         remedy = "--method dijkstra, or --method exact --sound, gives a proof"
         allowed = "boundary edges are allowed for, " if sound else ""
         return (
-            f"not proved: {allowed}fast marching is approximate, and errs where its error passes the margin; {remedy}"
+            f"not proved: {allowed}fast marching is approximate, and wrong where its error exceeds the margin; {remedy}"
         )
     if unproved is not None:
         return f"not proved: {unproved}"
-    provided = "provided that is a manifold and the part consists of some of its faces"
+    provided = "provided the whole is a manifold and the part consists of some of its faces"
     if method == "dijkstra":
         return f"proved: a guaranteed pair has the same distance along edges on the whole, {provided}"
     if sound:
@@ -137,10 +137,10 @@ def what_holds(method: Method, sound: bool, unproved: str | None = None) -> str:
     return "not proved: a path may leave inside a boundary edge; --sound gives the proof, --method dijkstra too"
 
 
-def share(value: float) -> str:
-    """A share in per cent, with one decimal.
+def percent(value: float) -> str:
+    """A share as a percentage, with one decimal.
 
-    >>> share(0.4261), share(float("nan"))
+    >>> percent(0.4261), percent(float("nan"))
     ('42.6 %', '–')
     """
     return "–" if np.isnan(value) else f"{100 * value:.1f} %"

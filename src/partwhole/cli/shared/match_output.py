@@ -1,4 +1,4 @@
-"""What `partwhole match` leaves behind: the map in three formats, both surfaces in colours, pictures, and a summary."""
+"""What `partwhole match` writes: the map in three formats, both surfaces in colours, pictures, and a summary."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from partwhole.cli.shared.console import to_json, write_arrays, write_text
+from partwhole.cli.shared.console import write_arrays, write_json, write_text
 from partwhole.matching.cache.results import code_version, version_of
 from partwhole.matching.scans.units import percent as share
 from partwhole.mesh.formats.common import counted
@@ -25,18 +25,18 @@ WRITES = (
     *(MAP, "map.csv", "map.vts", "part.ply", "whole.ply", "map.png", "confidence.png"),
     *("summary.md", SUMMARY, "report.html"),
 )
-# a picture of more vertices than this shows no more
-_DRAWN = 30_000
-# pixels; larger ones take as long as the network
-_HIGH = 460
-_LISTED = 20
+# vertices; larger surfaces are drawn as they were matched, since more vertices don't show in the picture
+_MOST_DRAWN = 30_000
+# pixels; larger pictures take as long as the network
+_PANEL_HEIGHT = 460
+_LISTED_REGIONS = 20
 
 
 def write_map(folder: Path, found: MatchResult) -> dict[str, Path]:
-    """map.npz, map.csv, map.vts, part.ply and whole.ply; vertices are numbered alike in all of them.
+    """Write map.npz, map.csv, map.vts, part.ply and whole.ply; the order of the vertices is the same in all of them.
 
-    map.npz holds vertex_map, confidence, doubtful and matched, one entry a vertex of the part, and vertex_map_before if the
-    map was refined. In map.csv vertices are counted from 0, in map.vts from 1, as is customary.
+    map.npz holds vertex_map, confidence, doubtful and matched, one entry for each vertex of the part, and vertex_map_before
+    if the map was refined. In map.csv vertices are counted from 0, in map.vts from 1, as is customary.
     """
     from partwhole.mesh.io import write_mesh
     from partwhole.viewer.figures.map_figures import coordinate_colors
@@ -64,14 +64,14 @@ def write_map(folder: Path, found: MatchResult) -> dict[str, Path]:
 
 
 def write_pictures(folder: Path, found: MatchResult, cache: Cache | None = None) -> dict[str, Path]:
-    """map.png, part and whole in the same colours, and confidence.png; drawn once, if there is a cache to keep them."""
+    """Write map.png, part and whole in the same colours, and confidence.png, from the cache if they were drawn before."""
     files = {name: folder / name for name in ("map.png", "confidence.png")}
     shown: MatchResult | CoarseMatch = found
     matched: Any = found.matched
-    if max(found.part.n_vertices, found.whole.n_vertices) > _DRAWN:
+    if max(found.part.n_vertices, found.whole.n_vertices) > _MOST_DRAWN:
         shown, matched = found.coarse, None
     up: Any = found.up if not any(axis.startswith("-") for axis in found.up) else None
-    key = None if cache is None else _pictured(shown, matched, up)
+    key = None if cache is None else _picture_key(shown, matched, up)
     held = None if cache is None or key is None else cache.get(key)
     if held is None:
         _draw(files, shown, matched, up)
@@ -87,14 +87,14 @@ def write_pictures(folder: Path, found: MatchResult, cache: Cache | None = None)
 def _draw(files: dict[str, Path], shown: MatchResult | CoarseMatch, matched: Any, up: Any) -> None:
     from partwhole.viewer.figures.map_figures import confidence_figure, map_figure
 
-    sizes = {"panel_height": _HIGH}
+    sizes = {"panel_height": _PANEL_HEIGHT}
     map_figure(shown.part, shown.whole, shown.vertex_map, matched=matched, up=up, path=files["map.png"], **sizes)
     axis = up[0] if up else None
     confidence_figure(shown.part, shown.confidence, up=axis, path=files["confidence.png"], **sizes)
 
 
-def _pictured(shown: MatchResult | CoarseMatch, matched: Any, up: Any) -> dict[str, Any]:
-    """Everything that the pictures depend on."""
+def _picture_key(shown: MatchResult | CoarseMatch, matched: Any, up: Any) -> dict[str, Any]:
+    """Cache key: everything that the pictures depend on."""
     return {
         "what": "pictures of a map",
         "code": code_version("cli", "viewer", "mesh"),
@@ -109,13 +109,13 @@ def _pictured(shown: MatchResult | CoarseMatch, matched: Any, up: Any) -> dict[s
 
 
 def write_summary(folder: Path, summary: dict[str, Any]) -> None:
-    """summary.md, then summary.json: where that is, everything is."""
+    """Write summary.md, then summary.json: it comes last, so where it is the result is complete."""
     write_text(folder / "summary.md", markdown(summary))
-    write_text(folder / SUMMARY, to_json(summary) + "\n")
+    write_json(folder / SUMMARY, summary)
 
 
 def summary_of(found: MatchResult) -> dict[str, Any]:
-    """What is known about a map, in plain numbers and words."""
+    """The result as plain numbers and text, for summary.json."""
     fit = found.fit
     return {
         "part_vertices": found.part.n_vertices,
@@ -156,7 +156,7 @@ def summary_of(found: MatchResult) -> dict[str, Any]:
                 "vertex": region.vertex,
                 "centre": list(region.centre),
             }
-            for region in found.regions[:_LISTED]
+            for region in found.regions[:_LISTED_REGIONS]
         ],
         "refinement": {
             "steps": max(len(found.losses) - 1, 0),
@@ -171,7 +171,7 @@ def summary_of(found: MatchResult) -> dict[str, Any]:
 
 
 def as_options(text: str) -> str:
-    """Arguments of `match` in a text as options of the command line.
+    """Replace arguments of `pw.match` in a text by options of the command line.
 
     >>> as_options("another way up (up='auto'); units='mm:m' would be 0.001")
     'another way up (--up auto); --units mm:m would be 0.001'
@@ -179,7 +179,7 @@ def as_options(text: str) -> str:
     return re.sub(r"\b(up|units)='([^']*)'", r"--\1 \2", text)
 
 
-def lines_of(summary: dict[str, Any]) -> list[tuple[str, str]]:
+def summary_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     """The summary as rows of a table."""
     matched = summary["matched_with_vertices"]
     of_part, of_whole = summary["part_vertices"], summary["whole_vertices"]
@@ -189,8 +189,8 @@ def lines_of(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("area of the part", f"{share(summary['area_share'])} of the whole's"),
         ("model, read-out", f"{summary['model']}, {summary['read_out']}"),
         ("guaranteed pairs", f"{share(summary['guaranteed'])} ({summary['criterion']})"),
-        ("distances off by, on these", f"{100 * summary['distortion']:.1f} % of √area"),
-        ("curvature agrees to", f"{summary['curvature_agreement']:.2f}"),
+        ("distance error on guaranteed pairs", f"{100 * summary['distortion']:.1f} % of √area"),
+        ("curvature agreement", f"{summary['curvature_agreement']:.2f}"),
         ("orientation reversed", "unknown" if math.isnan(summary["reversed"]) else share(summary["reversed"])),
         (
             "doubtful",
@@ -198,30 +198,30 @@ def lines_of(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ),
     ]
     if summary["unmatched_vertices"]:
-        rows.append(("vertices without a place", str(summary["unmatched_vertices"])))
+        rows.append(("unmatched vertices", str(summary["unmatched_vertices"])))
     steps = summary["refinement"]
     if steps["steps"]:
         rows.append(
             ("refinement", f"{steps['steps']} steps, loss {steps['loss_before']:.4g} → {steps['loss_after']:.4g}")
         )
     if summary["from_cache"]:
-        rows.append(("found", "before; from the cache"))
+        rows.append(("result", "from the cache"))
     rows.append(("seconds", ", ".join(f"{name} {seconds:.1f}" for name, seconds in summary["seconds"].items())))
     return rows
 
 
 def markdown(summary: dict[str, Any]) -> str:
-    """The summary to read."""
+    """The summary as Markdown."""
     lines = [f"# {escaped(summary['part'])} → {escaped(summary['whole'])}", ""]
     if summary["warnings"]:
         warnings = (f"- {escaped(text)}" for text in summary["warnings"])
-        lines += ["**Look at these before using the map:**", "", *warnings, ""]
-    lines += ["| | |", "|---|---|", *(f"| {name} | {escaped(value)} |" for name, value in lines_of(summary)), ""]
+        lines += ["**Check these before you use the map:**", "", *warnings, ""]
+    lines += ["| | |", "|---|---|", *(f"| {name} | {escaped(value)} |" for name, value in summary_rows(summary)), ""]
     if summary["doubtful_regions"]:
         lines += [
             "Doubtful regions, largest first:",
             "",
-            "| vertices | area | confidence | least sure vertex |",
+            "| vertices | area | confidence | least certain vertex |",
             "|---|---|---|---|",
         ]
         lines += [
@@ -231,7 +231,7 @@ def markdown(summary: dict[str, Any]) -> str:
         lines += [""]
     lines += ["Notes:", "", *(f"- {escaped(text)}" for text in summary["notes"]), ""]
     if "map.png" in summary["files"]:
-        lines += ["![Part and whole, equal places in equal colours](map.png)", ""]
+        lines += ["![Part and whole: corresponding points have the same colour](map.png)", ""]
         lines += ["![Confidence](confidence.png)", ""]
     return "\n".join(lines)
 

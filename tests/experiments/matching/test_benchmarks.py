@@ -14,9 +14,9 @@ import pytest
 
 from partwhole.cli.main import main
 from partwhole.datasets import Cut, cut_balls, cut_plane, sphere
-from partwhole.experiments import study
-from partwhole.experiments.matching import described, parsed_seeds, preset_series
-from partwhole.experiments.matching_runs import WRITES
+from partwhole.experiments.matching import study
+from partwhole.experiments.matching.benchmarks import described, parsed_seeds, preset_series
+from partwhole.experiments.matching.training_runs import WRITES
 from partwhole.matching import PRESETS
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import write_mesh
@@ -244,13 +244,13 @@ def test_an_interrupted_study_goes_on(
         assert main([*command, "--json"]) == 130
     said = json.loads(capsys.readouterr().out)
     assert (said["complete"], said["runs_done"]) == (False, 1)
-    assert "give the same command again to go on" in said["notes"][-1]
+    assert "run the same command again to resume" in said["notes"][-1]
     assert (tmp_path / "out/shrec16-holes/seed-1/state.safetensors").exists()
     trainings.clear()
     assert main(command) == 0
     assert trainings == ["shrec16-holes/seed-1"]
     text = capsys.readouterr().out
-    assert "run 1 of 2: shrec16-holes, trained on HOLES, seed 0, was there already" in text
+    assert "run 1 of 2: shrec16-holes, trained on HOLES, seed 0, finished before" in text
     assert "run 2 of 2: shrec16-holes, trained on HOLES, seed 1, 4 iterations in" in text
     before = (tmp_path / "out/shrec16-holes.md").read_text()
     assert main([*command, "--quiet"]) == 0
@@ -260,7 +260,7 @@ def test_an_interrupted_study_goes_on(
 
     # other choices would be another study
     assert main([*command, "--with", "rotation=30"]) == 2
-    assert "seed-0 had rotation=90.0, now it is 30.0; go on with the same choices" in capsys.readouterr().err
+    assert "seed-0 had rotation=90.0, now it is 30.0; use the same settings" in capsys.readouterr().err
 
 
 def test_one_failed_run_does_not_lose_the_others(
@@ -290,7 +290,7 @@ def test_one_failed_run_does_not_lose_the_others(
     assert f"all 2 runs failed; the first one: {reason}" in capsys.readouterr().err
     lost.clear()
     with monkeypatch.context() as patch:
-        patch.setattr("partwhole.cli.shared.memory.free_memory", lambda: 1000)
+        patch.setattr("partwhole.cli.shared.data_options.free_memory", lambda: 1000)
         # what is there needs no distances
         assert main([*command, "--seeds", "1", "--quiet"]) == 0
         assert main([*command, "--seeds", "2"]) == 2
@@ -354,7 +354,7 @@ def test_ablation_from_end_to_end(
 
 def test_presets_are_found_by_the_name_of_their_set(monkeypatch: pytest.MonkeyPatch) -> None:
     ours = {**PRESETS, "pfaust-h-ours": PRESETS["pfaust-h"].with_changes(rotation=30.0)}
-    monkeypatch.setattr("partwhole.experiments.matching.PRESETS", ours)
+    monkeypatch.setattr("partwhole.experiments.matching.benchmarks.PRESETS", ours)
     monkeypatch.setattr("partwhole.matching.config.PRESETS", ours)
     found = preset_series({"pfaust-h": ("pfaust-h",)}, "pfaust-h-ours,pfaust-h", (), 7)
     assert [(s.name, s.label, s.trained_on, s.config.augmentation.rotation) for s in found] == [
@@ -386,9 +386,9 @@ def test_what_is_missing_is_named(
     assert "has no pfaust/PFAUST-M/off, no faust_r" in one_error("reproduce", "pfaust")
     assert "has no null, no holes" in one_error("reproduce", "ablation", "--set", "shrec16-holes")
     nowhere = tmp_path / "nowhere"
-    assert one_error("reproduce", "shrec16", "--data", nowhere) == f"--data {nowhere} is no folder"
+    assert one_error("reproduce", "shrec16", "--data", nowhere) == f"folder not found: --data {nowhere}"
     wrong = ("reproduce", "ablation", "--set", "pfaust-h", "--data", published_sets, "--preset", "pfaust-m")
-    assert one_error(*wrong).startswith("--preset pfaust-m is none for pfaust-h; there are pfaust-h")
+    assert one_error(*wrong).startswith("--preset pfaust-m is not for pfaust-h; there are pfaust-h")
 
 
 @pytest.mark.parametrize("command", [["pfaust"], ["shrec16"], ["ablation", "--set", "pfaust-h"]], ids=lambda c: c[0])

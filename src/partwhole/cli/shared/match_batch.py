@@ -1,4 +1,4 @@
-"""Lists of pairs for `partwhole match --pairs`: what to match, what is done already, and how each one ended."""
+"""`partwhole match` for many pairs: which ones a list or two folders name, which are done, and the table of results."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from partwhole.datasets.synthetic.folder import mesh_files, named_surface, surfa
 from partwhole.mesh.formats.common import counted
 from partwhole.mesh.io import FORMATS
 
-# of the results; `partwhole dataset make` calls its list of pairs so too
+# the table of results; the list that `partwhole dataset make` writes has the same name
 TABLE = "pairs.csv"
-_READ = ("part", "whole", "name")
-_COLUMNS = ("name", "part", "whole", "state", "doubtful", "distortion", "warnings", "reason")
+_COLUMNS_READ = ("part", "whole", "name")
+_COLUMNS_WRITTEN = ("name", "part", "whole", "state", "doubtful", "distortion", "warnings", "reason")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of a list: the files of a part and of its whole, and the folder of the result."""
+    """A pair to match: the files of a part and of its whole, and the name of the folder of the result."""
 
     name: str
     part: Path
@@ -36,18 +36,18 @@ class Entry:
 def read_list(path: Path, parts: Path | None = None, wholes: Path | None = None) -> list[Entry]:
     """Pairs from a CSV file: columns part and whole, and name where there is one.
 
-    They are paths from the folder of the file, or names of surfaces, with or without their endings, in the folders of parts
-    and of wholes: parts/ and wholes/ beside the file, if nothing else is said. So the list of a set that `partwhole
-    dataset make` wrote is one. A header is optional: without one the columns are part, whole and name.
+    Cells are paths relative to the folder of the file, or names of files, with or without their extensions, in the folders
+    of parts and of wholes (default: parts/ and wholes/ beside the file), as in the list that `partwhole dataset make`
+    writes. A header is optional: without one the columns are part, whole and name.
     """
     if path.is_dir():
         raise ValueError(f"--pairs {path} is a folder; give the list itself, such as {path / TABLE}")
     rows = _rows(path)
     head = [cell.strip().lower() for cell in rows[0]]
-    columns = {name: place for place, name in enumerate(_READ)}
+    columns = {name: place for place, name in enumerate(_COLUMNS_READ)}
     known = _Surfaces(path.parent, parts or path.parent / "parts", wholes or path.parent / "wholes")
     if {"part", "whole"} <= set(head):
-        columns = {name: head.index(name) for name in _READ if name in head}
+        columns = {name: head.index(name) for name in _COLUMNS_READ if name in head}
         rows = rows[1:]
         if not rows:
             raise ValueError(f"{path} has a header and no pairs")
@@ -63,13 +63,13 @@ def read_list(path: Path, parts: Path | None = None, wholes: Path | None = None)
             raise ValueError(f"{path}, pair {number}: {','.join(row)!r} should be part,whole or part,whole,name")
         part, whole = known.part(cells["part"]), known.whole(cells["whole"])
         entries.append(Entry(cells.get("name") or f"{part.stem}-{whole.stem}", part, whole))
-    return _told_apart(entries)
+    return _with_unique_names(entries)
 
 
 def pair_folders(parts: Path, wholes: Path) -> list[Entry]:
-    """The pairs that two paths mean, one of which at least is a folder of meshes, if no list says it.
+    """The pairs of two paths, at least one of which is a folder of meshes.
 
-    One whole is that of every part. Several are called as their parts are.
+    A single whole is that of every part; several must have the names of their parts.
     """
     of_parts, of_wholes = _meshes(parts), _meshes(wholes)
     if len(of_wholes) == 1:
@@ -78,7 +78,7 @@ def pair_folders(parts: Path, wholes: Path) -> list[Entry]:
         others = [part for part in of_parts if not (part.exists() and part.samefile(whole))]
         if not others:
             raise ValueError(f"{parts} holds no mesh but the whole, {whole}; give a folder of parts")
-        return _told_apart([Entry(f"{part.stem}-{whole.stem}", part, whole) for part in others])
+        return _with_unique_names([Entry(f"{part.stem}-{whole.stem}", part, whole) for part in others])
     by_name: dict[str, list[Path]] = {}
     for whole in of_wholes:
         by_name.setdefault(whole.stem, []).append(whole)
@@ -88,12 +88,12 @@ def pair_folders(parts: Path, wholes: Path) -> list[Entry]:
             f"which of the {len(of_wholes)} meshes in {wholes} is the whole of {alone[0].name}? name them alike, or give "
             "--pairs a list with the columns part,whole"
         )
-    return _told_apart([Entry(part.stem, part, by_name[part.stem][0]) for part in of_parts])
+    return _with_unique_names([Entry(part.stem, part, by_name[part.stem][0]) for part in of_parts])
 
 
 @dataclass(frozen=True)
 class _Surfaces:
-    """What the cells of a list mean."""
+    """Finds the files that the cells of a list name."""
 
     folder: Path
     parts: Path
@@ -128,7 +128,7 @@ class _Surfaces:
 
 def _meshes(path: Path) -> list[Path]:
     if not path.exists():
-        raise ValueError(f"{path} is neither a file nor a folder")
+        raise ValueError(f"file not found: {path}; give a mesh or a folder of meshes")
     if not path.is_dir():
         return [path]
     found = mesh_files(path)
@@ -138,7 +138,7 @@ def _meshes(path: Path) -> list[Path]:
 
 
 def list_beside(parts: Path, wholes: Path) -> Path | None:
-    """The list of pairs beside two folders, if there is one; a table of results is called so too, and is none."""
+    """The list of pairs beside two folders, if there is one; a table of results, of the same name, is not taken for it."""
     path = parts.resolve().parent / TABLE
     if not (parts.is_dir() and wholes.is_dir() and path.is_file() and wholes.resolve().parent == path.parent):
         return None
@@ -147,13 +147,13 @@ def list_beside(parts: Path, wholes: Path) -> Path | None:
 
 
 def _rows(path: Path) -> list[list[str]]:
-    """The lines of a table that are not blank, whatever stands between its columns."""
+    """The lines of a table that are not blank; columns are separated by commas, semicolons or tabs."""
     try:
         lines = [line for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip(" ,;\t")]
         separator = max(",;\t", key=lambda mark: (mark in lines[0], mark == ",")) if lines else ","
         rows = list(csv.reader(lines, delimiter=separator))
     except (csv.Error, UnicodeDecodeError):
-        raise ValueError(f"{path} is no text; give a CSV file with the columns part,whole") from None
+        raise ValueError(f"{path} is not a text file; give a CSV file with the columns part,whole") from None
     if not rows:
         raise ValueError(f"{path} names no pairs; a line is part,whole or part,whole,name")
     return rows
@@ -166,15 +166,15 @@ def match_list(
     one: Callable[[Entry, Path], dict[str, Any]],
     console: Console,
 ) -> list[dict[str, Any]]:
-    """Match each pair into a folder of its own; those that were finished with the same choices are left alone.
+    """Match each pair into a folder of its own; pairs that were finished with the same choices are left alone.
 
     Parameters
     ----------
     entries : what to match
-    folder : for all results; pairs.csv in it says how each one ended
+    folder : for all results; its pairs.csv has a row for each pair
     choices : that a finished result must have been made with
-    one : matches a pair into its folder and gives its summary
-    console : says how it goes
+    one : matches a pair into its folder and returns its summary
+    console : for progress
     """
     done: list[dict[str, Any]] = []
     for number, entry in enumerate(entries, start=1):
@@ -222,14 +222,14 @@ def _write_table(path: Path, rows: list[dict[str, Any]]) -> None:
     import io
 
     text = io.StringIO()
-    writer = csv.DictWriter(text, _COLUMNS, lineterminator="\n")
+    writer = csv.DictWriter(text, _COLUMNS_WRITTEN, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     write_text(path, text.getvalue())
 
 
-def said_of(rows: list[dict[str, Any]]) -> str:
-    """How many ended in which way."""
+def count_states(rows: list[dict[str, Any]]) -> str:
+    """How many pairs are done, were finished before, and failed."""
     states = [row["state"] for row in rows]
     kinds = [(state, states.count(state)) for state in ("done", "finished before", "failed")]
     return f"{counted(len(rows), 'pair')}: " + ", ".join(f"{count} {state}" for state, count in kinds if count)
@@ -239,8 +239,8 @@ def _folder_name(name: str) -> str:
     return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "pair"
 
 
-def _told_apart(entries: list[Entry]) -> list[Entry]:
-    """With names that are folders of their own: no two alike, capitals or not, and none that of the table."""
+def _with_unique_names(entries: list[Entry]) -> list[Entry]:
+    """The same with names of folders that differ, also without regard to case, and none that of the table."""
     taken, counts = {TABLE}, Counter[str]()
     apart = []
     for entry in entries:

@@ -1,4 +1,4 @@
-"""`partwhole reproduce ablation`: which mask makes the loss best, each trained with the same seeds."""
+"""`partwhole reproduce ablation`: networks trained with each mask and criterion, with the same seeds."""
 
 from __future__ import annotations
 
@@ -12,9 +12,15 @@ import typer
 
 from partwhole.cli.shared.config_options import chosen_config
 from partwhole.cli.shared.console import Console
-from partwhole.cli.shared.learning import CacheOption, DeviceOption, WorkersOption, ready
-from partwhole.cli.shared.options import JsonOption, QuietOption
-from partwhole.experiments.matching import (
+from partwhole.cli.shared.options import (
+    CacheOption,
+    DeviceOption,
+    JsonOption,
+    QuietOption,
+    WorkersOption,
+    check_torch,
+)
+from partwhole.experiments.matching.benchmarks import (
     ChangesOption,
     SeedsOption,
     StudyDataOption,
@@ -25,8 +31,8 @@ from partwhole.experiments.matching import (
     parsed_seeds,
     shrec16_section,
 )
-from partwhole.experiments.matching_runs import trained_runs
-from partwhole.experiments.tables import Section, mean_and_deviation, measured_rows, spread
+from partwhole.experiments.matching.error_tables import Section, mean_and_deviation, measured_rows, spread
+from partwhole.experiments.matching.training_runs import trained_runs
 from partwhole.matching.config import PRESETS
 
 # criterion and mask of each row, by its label
@@ -57,10 +63,12 @@ ORDER = ("soft C_W", "soft C_T", "binary C_W", "binary C_T")
 
 
 def ablation(
-    which: Annotated[Literal["pfaust-h", "shrec16-holes"], typer.Option("--set", help="Trained and tested on this.")],
+    which: Annotated[
+        Literal["pfaust-h", "shrec16-holes"], typer.Option("--set", help="Data set to train and test on.")
+    ],
     data: StudyDataOption = None,
     preset: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The other choices; the paper's for the set if not given.")
+        str | None, typer.Option(metavar="NAME", help="The other settings; the paper's for the data set if not given.")
     ] = None,
     masks: Annotated[
         list[str] | None,
@@ -69,12 +77,12 @@ def ablation(
         ),
     ] = None,
     seeds: SeedsOption = "0,1,2",
-    iterations: Annotated[int, typer.Option(min=1, help="Of each run, one pair each.")] = 10_000,
+    iterations: Annotated[int, typer.Option(min=1, help="Iterations of each run, one pair each.")] = 10_000,
     changes: ChangesOption = None,
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="DIR", help="Folder for runs and results; named after the set if not given."
+            "--output", "-o", metavar="DIR", help="Folder for runs and results; named after the data set if not given."
         ),
     ] = None,
     device: DeviceOption = "cpu",
@@ -85,17 +93,17 @@ def ablation(
 ) -> None:
     """Train with every mask: binary and soft, by each of the three criteria, and without one (DirectMatchNet).
 
-    Prints the errors beside the paper's, and says whether the paper's order is there and whether the same-loop criterion
-    does better. 21 runs with three seeds. Can be interrupted like `reproduce pfaust`.
+    Prints the errors beside the paper's, and states whether the paper's order is confirmed and whether the same-loop
+    criterion does better. 21 runs with three seeds. Resumable, like `reproduce pfaust`.
     """
     console = Console(as_json=as_json, quiet=quiet)
-    ready(device)
+    check_torch(device)
     root = data_folder(data)
     base = preset or which
     if base not in PRESETS or not (base == which or base.startswith(f"{which}-")):
         known = [name for name in PRESETS if name == which or name.startswith(f"{which}-")]
-        raise ValueError(f"--preset {base} is none for {which}; there are {', '.join(known)}")
-    from partwhole.experiments.study import Series
+        raise ValueError(f"--preset {base} is not for {which}; there are {', '.join(known)}")
+    from partwhole.experiments.matching.study import Series
 
     config = chosen_config(base, changes or (), iterations=iterations)
     series = [
@@ -122,7 +130,7 @@ def ablation(
 
 
 def chosen_rows(masks: Sequence[str] | None) -> dict[str, tuple[str, str]]:
-    """The rows of these names, in the order of the table; all without any.
+    """The rows with these names, in the order of the table; all if none is given.
 
     >>> chosen_rows(["soft-c_l", "no mask"])
     {'no mask': ('none', 'soft'), 'soft C_L': ('same_loop', 'soft')}
@@ -148,11 +156,11 @@ def _section(which: str, remarks: tuple[str, ...]) -> Section:
 
 
 def verdict(errors: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
-    """Whether the paper's order is there, whether a mask is better than none, and whether C_L does better; in words.
+    """Sentences: is the paper's order confirmed, is a mask better than none, and does C_L do better?
 
     Parameters
     ----------
-    errors : of each row, one a seed
+    errors : of each row, one for each seed
 
     Examples
     --------
@@ -163,7 +171,7 @@ def verdict(errors: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
     """
     steps = {pair: _compared(errors, *pair) for pair in pairwise(ORDER)}
     lines = [
-        "Compared by micro error of the final weights, spectral read-out; a difference is seen if it is larger than both "
+        "Compared by micro error of the final weights, spectral read-out; a difference counts if it is larger than both "
         "standard deviations over seeds.",
         _sentence(errors, "soft C_W", "no mask"),
         *(_sentence(errors, *pair) for pair, outcome in steps.items() if outcome != "unknown"),
@@ -181,7 +189,7 @@ Outcome = Literal["better", "worse", "no difference seen", "unknown"]
 
 
 def _compared(errors: Mapping[str, Sequence[float]], one: str, other: str) -> Outcome:
-    """How the first stands to the second; unknown unless both have at least two seeds."""
+    """The first compared with the second; unknown unless both have at least two seeds."""
     if min(len(errors.get(one, ())), len(errors.get(other, ()))) < 2:
         return "unknown"
     (mean, deviation), (mean_of_other, deviation_of_other) = map(mean_and_deviation, (errors[one], errors[other]))
@@ -205,9 +213,9 @@ def _about_order(steps: Sequence[Outcome]) -> str:
     if counts["unknown"]:
         return f"{order}: unknown, at least two seeds of each are needed."
     if counts["worse"]:
-        return f"{order} is not there: {counts['worse']} of its {len(steps)} steps the other way round."
+        return f"{order} is contradicted: {counts['worse']} of its {len(steps)} steps are reversed."
     if counts["better"] == len(steps):
-        return f"{order} is there."
+        return f"{order} is confirmed."
     unseen = len(steps) - counts["better"]
     return f"{order} is neither confirmed nor contradicted: no difference seen in {unseen} of its {len(steps)} steps."
 

@@ -1,14 +1,24 @@
-"""Which pairs a user means."""
+"""Which pairs are read, whether they fit in memory, and which are held out."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from partwhole.cli.shared.pairs import held_out, pairs_from, set_of
-from partwhole.datasets import Pairs, cut_balls, sphere
+from partwhole.cli.shared import data_options
+from partwhole.cli.shared.console import Console, StageProgress
+from partwhole.cli.shared.data_options import (
+    check_memory,
+    guess_set,
+    hold_out,
+    pairs_from,
+    read_pairs,
+    with_ground_truth,
+)
+from partwhole.datasets import Pair, Pairs, cut_balls, random_cuts, sphere
 from partwhole.mesh.io import write_mesh
 
 
@@ -41,21 +51,21 @@ def test_a_set_is_known_by_its_folders(tmp_path: Path, marks: list[str], name: s
     for mark in marks:
         (tmp_path / mark).mkdir(parents=True)
     said: list[str] = []
-    assert set_of(tmp_path, None, note=said.append) == name
-    assert said == [f"{tmp_path} is taken for --set {name}"]
+    assert guess_set(tmp_path, None, note=said.append) == name
+    assert said == [f"{tmp_path} is read as --set {name}"]
 
 
 def test_a_folder_of_the_bundle_says_its_level_in_its_name(tmp_path: Path) -> None:
     for name in ("PFAUST_H", "anything"):
         (tmp_path / name / "masks").mkdir(parents=True)
-    assert set_of(tmp_path / "PFAUST_H", None) == "pfaust-h"
+    assert guess_set(tmp_path / "PFAUST_H", None) == "pfaust-h"
     with pytest.raises(ValueError, match="--set pfaust-m, --set pfaust-h"):
-        set_of(tmp_path / "anything", None)
+        guess_set(tmp_path / "anything", None)
 
 
 def test_a_name_that_is_given_is_not_questioned(tmp_path: Path) -> None:
     said: list[str] = []
-    assert set_of(tmp_path, "pfaust-h", note=said.append) == "pfaust-h"
+    assert guess_set(tmp_path, "pfaust-h", note=said.append) == "pfaust-h"
     assert said == []
 
 
@@ -64,11 +74,11 @@ def test_what_can_not_be_guessed_is_asked_for(tmp_path: Path) -> None:
         pairs_from(tmp_path, None, "train")
     for mark in ("pfaust/PFAUST-M", "pfaust/PFAUST-H", "cuts"):
         (tmp_path / mark).mkdir(parents=True)
-    with pytest.raises(ValueError, match="several sets; choose one with --set pfaust-m, --set pfaust-h, --set shrec16"):
+    with pytest.raises(ValueError, match=r"several data sets; .*--set pfaust-m, --set pfaust-h, --set shrec16-cuts"):
         pairs_from(tmp_path, None, "train")
     with pytest.raises(ValueError, match="--data is missing"):
         pairs_from(None, None, "train")
-    with pytest.raises(ValueError, match="nowhere is no folder"):
+    with pytest.raises(ValueError, match=r"folder not found: --data .*nowhere"):
         pairs_from(tmp_path / "nowhere", "folder", "train")
 
 
@@ -133,7 +143,7 @@ def test_bodies_for_tests_are_not_trained_on(tmp_path: Path) -> None:
     assert not {part.body for part, _ in train.keys} & {part.body for part, _ in test.keys}
     assert {*train.keys, *test.keys} == {*every.keys}
     assert "test" in test.name
-    with pytest.raises(ValueError, match="--data is not for them"):
+    with pytest.raises(ValueError, match="needs no --data"):
         pairs_from(tmp_path, "bodies", "train")
 
 
@@ -147,18 +157,73 @@ def test_published_sets(data_root: Path, name: str) -> None:
 
 def test_a_tenth_of_the_parts_is_held_out_with_all_their_pairs() -> None:
     pairs = Pairs([(p, w) for p in range(40) for w in range(3)], lambda p, w: None, name="some")
-    kept, validation = held_out(pairs, seed=1)
+    kept, validation = hold_out(pairs, seed=1)
     assert len(validation) == 12
     assert {*kept.keys, *validation.keys} == {*pairs.keys}
     assert not {p for p, _ in kept.keys} & {p for p, _ in validation.keys}
-    assert held_out(pairs, seed=1)[1].keys == validation.keys != held_out(pairs, seed=2)[1].keys
+    assert hold_out(pairs, seed=1)[1].keys == validation.keys != hold_out(pairs, seed=2)[1].keys
 
 
 def test_something_is_left_on_both_sides() -> None:
     two = Pairs([(0, 0), (1, 0)], lambda p, w: None, name="two")
-    assert [len(side) for side in held_out(two)] == [1, 1]
-    assert [len(side) for side in held_out(two, share=0.99)] == [1, 1]
+    assert [len(side) for side in hold_out(two)] == [1, 1]
+    assert [len(side) for side in hold_out(two, share=0.99)] == [1, 1]
     with pytest.raises(ValueError, match=r"one has 1 part\(s\)"):
-        held_out(Pairs([(0, 0), (0, 1)], lambda p, w: None, name="one"))
+        hold_out(Pairs([(0, 0), (0, 1)], lambda p, w: None, name="one"))
     with pytest.raises(ValueError, match=r"share=1\.5 of the parts"):
-        held_out(two, share=1.5)
+        hold_out(two, share=1.5)
+
+
+def noted_pairs(*notes: str) -> list[Pair]:
+    cut = random_cuts(sphere(200), seed=1)
+    made = Pair.of_cut(cut)
+    return [Pair(made.part, made.whole, made.ground_truth, name=f"pair {k}", notes=(n,)) for k, n in enumerate(notes)]
+
+
+def test_notes_of_pairs_are_said_once() -> None:
+    console = Console(quiet=True)
+    held = read_pairs(Pairs.from_list(noted_pairs("a", "b", "a"), name="three"), console, StageProgress())
+    assert [pair.name for pair in held] == ["pair 0", "pair 1", "pair 2"]
+    assert console.notes == ["a", "b"]
+
+
+def test_pairs_without_truth_are_counted() -> None:
+    console = Console(quiet=True)
+    known, other = noted_pairs("", "")
+    bare = Pair(other.part, other.whole, name="bare")
+    assert with_ground_truth([known, bare], "two", console) == [known]
+    assert console.notes == ["two: 1 of 2 pairs have no ground truth and are left out"]
+    with pytest.raises(ValueError, match="one: none of the 1 pairs has ground truth"):
+        with_ground_truth([bare], "one", console)
+
+
+def test_each_surface_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = Pair.of_cut(random_cuts(sphere(200), seed=1))
+    part, whole = pair.part.n_vertices, pair.whole.n_vertices
+    for_loss, for_errors = 4 * (2 * part**2 + 11 * whole**2), 4 * 11 * whole**2
+    for needed, wanted in ((for_loss, True), (for_errors, False)):
+        monkeypatch.setattr(data_options, "free_memory", lambda needed=needed: needed)
+        check_memory([pair, pair], device="cpu", for_loss=wanted)
+        monkeypatch.setattr(data_options, "free_memory", lambda needed=needed: needed - 1)
+        with pytest.raises(ValueError, match=r"GiB are free in memory; take fewer pairs, or smaller meshes"):
+            check_memory([pair, pair], device="cpu", for_loss=wanted)
+
+
+def test_on_a_gpu_its_memory_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = Pair.of_cut(random_cuts(sphere(200), seed=1))
+    monkeypatch.setattr(data_options, "free_gpu_memory", lambda: 100)
+    with pytest.raises(ValueError, match=r"distances on 1 part and 1 whole take .* free on the GPU"):
+        check_memory([pair], device="cuda", for_loss=True)
+    check_memory([pair], device="cuda", for_loss=False)
+
+
+def test_training_and_evaluation_ask(
+    own_set: Path,
+    runs: list[Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    one_error: Callable[..., str],
+) -> None:
+    monkeypatch.setattr(data_options, "free_memory", lambda: 100)
+    assert "4 parts and 1 whole take" in one_error("train", "--data", own_set, "-o", tmp_path / "run")
+    assert "distances on 1 whole take" in one_error("evaluate", "--data", own_set, "-m", runs[0])

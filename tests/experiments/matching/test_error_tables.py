@@ -10,9 +10,9 @@ import pytest
 
 from partwhole.cli.shared.console import Console
 from partwhole.evaluation import Evaluation, PairResult, Protocol
-from partwhole.experiments import tables as study_tables
-from partwhole.experiments.study import Run, Series
-from partwhole.experiments.tables import Section, measured_rows, present, study_table
+from partwhole.experiments.matching import error_tables as study_tables
+from partwhole.experiments.matching.error_tables import Section, measured_rows, present, study_table
+from partwhole.experiments.matching.study import Run, Series
 from partwhole.matching import TrainingConfig
 
 PUBLISHED = {"theirs": {"micro": 5.0}}
@@ -61,7 +61,7 @@ def test_a_series_is_shown_where_it_was_tested(tmp_path: Path, capsys: pytest.Ca
         "a": ["x", "x", "x"],
         "b": ["y", "y"],
     }
-    assert console.notes == ["c: no run came to its end, so there is no table"]
+    assert console.notes == ["c: no run was completed, so there is no table"]
     assert not (tmp_path / "c.md").exists()
     assert "evaluations" in found["a"]["files"]
     assert "evaluations" not in found["b"]["files"]

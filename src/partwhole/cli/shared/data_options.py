@@ -1,28 +1,34 @@
-"""Which pairs a user means: `--data` and `--set` of `train` and `evaluate`, and what is held out for validation."""
+"""The pairs to train or test on: the options `--data` and `--set`, reading the pairs, and holding some out for validation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import typer
 
-from partwhole.datasets.pairs import Pairs
+from partwhole.cli.shared.console import MEMORY_REMEDY, Console, StageProgress
+from partwhole.cli.shared.options import Device, free_gpu_memory, free_memory
+from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.evaluation.published import Data
+from partwhole.mesh.formats.common import counted
 
 SetName = Literal["pfaust-m", "pfaust-h", "shrec16-cuts", "shrec16-holes", "folder", "bodies"]
 Split = Literal["train", "test", "all"]
 
 DataOption = Annotated[
     Path | None,
-    typer.Option("--data", metavar="DIR", help="Folder with the pairs: a published set, or parts/ and wholes/."),
+    typer.Option("--data", metavar="DIR", help="Folder with the pairs: a published data set, or parts/ and wholes/."),
 ]
 SetOption = Annotated[
     SetName | None,
-    typer.Option("--set", help="Which set it is; guessed from the folder if not given. bodies are generated."),
+    typer.Option(
+        "--set",
+        help="Which data set it is; guessed from the folder if not given. bodies are generated, without --data.",
+    ),
 ]
 
 # sets for which errors are published, by the names that `published_rows` knows
@@ -35,7 +41,7 @@ PUBLISHED_AS: Mapping[str, Data] = MappingProxyType(
     }
 )
 
-# what the sets are read from, below their folder
+# what the data sets are read from, below their folder
 _FILES = (
     *("pairs.csv", "parts", "wholes", "maps"),
     *("faust_r", "faust_r/corres", "pfaust/ground_truth", "pfaust/PFAUST-M/off", "pfaust/PFAUST-H/off"),
@@ -46,27 +52,29 @@ _FILES = (
 # folders that a set may lie in, below the one that is given
 _PLACES = ("", "train", "test", "shrec16", "PFAUST_M", "PFAUST_H", "PFAUST/PFAUST_M", "PFAUST/PFAUST_H")
 
-# generated bodies: so many, and of these the last ones for tests
+# number of generated bodies, and how many of these, the last ones, are for tests
 _BODIES, _TEST_BODIES = 10, 2
+# matrices of the size of the largest pair that a training step holds at a time
+_MATRICES_OF_A_STEP = 10
 
 Note = Callable[[str], None]
 
 
 def pairs_from(data: Path | None, name: SetName | None, split: Split, *, note: Note | None = None) -> Pairs:
-    """The pairs of a set, read when they are asked for.
+    """The pairs of a data set, read when they are asked for.
 
     Parameters
     ----------
-    data : folder of the set; None for generated bodies
-    name : which set it is; None: guessed from what the folder holds
+    data : folder of the data set; None for generated bodies
+    name : which data set it is; None: guessed from what the folder holds
     split : the pairs to train on, to test on, or all
-    note : told what was guessed, and what the split means where the set has none of its own
+    note : called with what was guessed, and with what the split means where the data set has none
     """
     tell = note or (lambda text: None)
-    chosen = set_of(data, name, note=tell)
+    chosen = guess_set(data, name, note=tell)
     if chosen == "bodies":
         if data is not None:
-            raise ValueError("--set bodies are generated, and --data is not for them; leave one out")
+            raise ValueError("--set bodies generates its pairs and needs no --data; leave one out")
         return _bodies(split)
     folder = _folder(data)
     if chosen == "folder":
@@ -76,8 +84,8 @@ def pairs_from(data: Path | None, name: SetName | None, split: Split, *, note: N
     return _shrec16(folder, "cuts" if chosen == "shrec16-cuts" else "holes", split)
 
 
-def set_of(data: Path | None, name: SetName | None, *, note: Note | None = None) -> SetName:
-    """The name if it is given, or what the folder seems to hold."""
+def guess_set(data: Path | None, name: SetName | None, *, note: Note | None = None) -> SetName:
+    """The name if it is given, else the data set that the folder holds."""
     if name is not None:
         return name
     folder = _folder(data)
@@ -92,48 +100,95 @@ def set_of(data: Path | None, name: SetName | None, *, note: Note | None = None)
             "cuts/ or holes/"
         )
     if len(found) > 1:
-        raise ValueError(f"{folder} holds several sets; choose one with --set {', --set '.join(found)}")
+        raise ValueError(f"{folder} holds several data sets; choose one with --set {', --set '.join(found)}")
     if note is not None:
-        note(f"{folder} is taken for --set {found[0]}")
+        note(f"{folder} is read as --set {found[0]}")
     return found[0]  # type: ignore[return-value]
 
 
-def files_of(data: Path | str | None) -> list[Path]:
-    """Files, and folders of files, that the pairs of any set in a folder would be read from."""
+def data_files(data: Path | str | None) -> list[Path]:
+    """Files, and folders of files, that the pairs of any data set in a folder would be read from."""
     return [] if data is None else [Path(data) / place / name for place in _PLACES for name in _FILES]
 
 
-def held_out(pairs: Pairs, *, share: float = 0.1, seed: int = 0) -> tuple[Pairs, Pairs]:
+def read_pairs(pairs: Pairs, console: Console, report: StageProgress) -> list[Pair]:
+    """All pairs; what was left out while reading them becomes a note, once."""
+    held = []
+    for done, pair in enumerate(pairs):
+        if done % 20 == 0:
+            report("reading", done, len(pairs))
+        held.append(pair)
+    report("reading", len(held), len(held))
+    for note in dict.fromkeys(note for pair in held for note in pair.notes):
+        console.note(note)
+    return held
+
+
+def with_ground_truth(held: list[Pair], name: str, console: Console) -> list[Pair]:
+    """The pairs whose error can be measured; a note gives the number of those whose error can't."""
+    known = [pair for pair in held if pair.ground_truth is not None and len(pair.ground_truth)]
+    if not known:
+        raise ValueError(
+            f"{name}: none of the {len(held)} pairs has ground truth, so no error can be measured; put it into maps/"
+        )
+    if len(known) < len(held):
+        console.note(f"{name}: {len(held) - len(known)} of {len(held)} pairs have no ground truth and are left out")
+    return known
+
+
+def check_memory(pairs: Sequence[Pair], *, device: Device, for_loss: bool) -> None:
+    """Raise ValueError if the matrices of all surfaces of the pairs take more memory than is free.
+
+    For the loss these are distances and weights of every part and distances of every whole, on the device; else distances
+    of every whole, in main memory.
+    """
+    parts = {pair.part.content_hash: pair.part.n_vertices for pair in pairs}
+    wholes = {pair.whole.content_hash: pair.whole.n_vertices for pair in pairs}
+    largest = max([*parts.values(), *wholes.values()])
+    entries = sum(n**2 for n in wholes.values()) + _MATRICES_OF_A_STEP * largest**2
+    if for_loss:
+        entries += sum(2 * n**2 for n in parts.values())
+    on_gpu = for_loss and device == "cuda"
+    needed, free = 4 * entries, free_gpu_memory() if on_gpu else free_memory()
+    if needed > free:
+        surfaces = f"{counted(len(parts), 'part')} and " * for_loss + counted(len(wholes), "whole")
+        raise ValueError(
+            f"distances on {surfaces} take {needed / 2**30:.1f} GiB, and {free / 2**30:.1f} GiB are free "
+            f"{'on the GPU' if on_gpu else 'in memory'}; {MEMORY_REMEDY}"
+        )
+
+
+def hold_out(pairs: Pairs, *, share: float = 0.1, seed: int = 0) -> tuple[Pairs, Pairs]:
     """The pairs to train on and those to validate on: a share of the parts, at least one, with all their pairs.
 
-    Wholes may occur on both sides.
+    Wholes may be in both.
 
     Parameters
     ----------
     pairs : of at least two parts
     share : of the parts that is held out
-    seed : decides which
+    seed : of the random choice of parts
 
     Examples
     --------
     >>> pairs = Pairs([(part, whole) for part in range(20) for whole in "ab"], lambda part, whole: None, name="some")
-    >>> held_out(pairs)
+    >>> hold_out(pairs)
     (Pairs('some': 36), Pairs('some, validation': 4))
     """
     if not 0 < share < 1:
         raise ValueError(f"share={share} of the parts must lie between 0 and 1")
     parts = list(dict.fromkeys(part for part, _ in pairs.keys))
     if len(parts) < 2:
-        raise ValueError(f"{pairs.name} has {len(parts)} part(s); to hold some out takes at least two")
+        raise ValueError(f"{pairs.name} has {len(parts)} part(s); holding some out for validation needs at least two")
     count = min(max(1, round(share * len(parts))), len(parts) - 1)
     chosen = {parts[k] for k in np.random.default_rng(seed).choice(len(parts), count, replace=False)}
     return (
-        pairs.subset([key for key in pairs.keys if key[0] not in chosen]),
-        pairs.subset([key for key in pairs.keys if key[0] in chosen], name=f"{pairs.name}, validation"),
+        pairs.where(lambda part, whole: part not in chosen),
+        pairs.where(lambda part, whole: part in chosen, name=f"{pairs.name}, validation"),
     )
 
 
-# folders by which a set is known
+# folders by which a data set is recognised
 _MARKS: Mapping[str, tuple[str, ...]] = {
     **{
         f"pfaust-{level.lower()}": (
@@ -154,7 +209,7 @@ def _folder(data: Path | None) -> Path:
     if data is None:
         raise ValueError("--data is missing: the folder with the pairs; or --set bodies, which are generated")
     if not data.is_dir():
-        raise ValueError(f"--data {data} is no folder")
+        raise ValueError(f"folder not found: --data {data}")
     return data
 
 
@@ -167,8 +222,8 @@ def _pfaust(folder: Path, level: Literal["M", "H"], split: Split) -> Pairs:
     if split == "test":
         return collection.test_pairs()
     every = collection.pairs(range(100), range(0, 100, 10))
-    # nobody is matched across the split
-    return every.subset([(part, whole) for part, whole in every.keys if (part < 80) == (whole < 80)])
+    # no pair crosses the split
+    return every.where(lambda part, whole: (part < 80) == (whole < 80))
 
 
 def _shrec16(folder: Path, damage: Literal["cuts", "holes"], split: Split) -> Pairs:
@@ -196,7 +251,7 @@ def _own(folder: Path, split: Split, tell: Note) -> Pairs:
     if split == "all":
         raise ValueError(f"{folder} is split into train/ and test/: choose one with --split")
     pairs = FolderPairs(folder / split)
-    return pairs.subset(pairs.keys, name=f"{folder.resolve().name} {split}")
+    return pairs.where(lambda part, whole: True, name=f"{folder.resolve().name} {split}")
 
 
 def _bodies(split: Split) -> Pairs:
@@ -205,6 +260,9 @@ def _bodies(split: Split) -> Pairs:
     pairs = body_pairs(_BODIES, 4, 1)
     if split == "all":
         return pairs
-    first = _BODIES - _TEST_BODIES
-    chosen = [(part, whole) for part, whole in pairs.keys if (part.body < first) == (split == "train")]
-    return pairs.subset(chosen, name=f"{pairs.name}, {split}")
+    # the pairs are in the order of the bodies
+    keys: Any = pairs.keys
+    count = sum(part.body < _BODIES - _TEST_BODIES for part, _ in keys)
+    chosen = pairs[:count] if split == "train" else pairs[count:]
+    chosen.name = f"{pairs.name}, {split}"
+    return chosen

@@ -12,7 +12,7 @@ import pytest
 from partwhole.cli.main import main
 from partwhole.datasets.cutting.cuts import cut_balls
 from partwhole.datasets.shapes.primitives import sphere
-from partwhole.experiments import criterion_runs as study_runs
+from partwhole.experiments import consistent_pairs as study_runs
 from partwhole.experiments.consistent_pairs import WRITES
 from partwhole.mesh.io import write_mesh
 
@@ -156,11 +156,11 @@ def test_bad_input_is_one_line(
         (bare / name).mkdir(parents=True)
     for arguments, message in (
         ([], "--data is missing, and PARTWHOLE_DATA is not set: PFAUST is published"),
-        (["--data", "gone"], "--data gone is no folder: PFAUST is published"),
+        (["--data", "gone"], "folder not found: --data gone; PFAUST is published"),
         (["--data", "empty"], "has no pfaust/PFAUST-M/off, no faust_r, no pfaust/ground_truth: PFAUST is published"),
         (["--data", "bare", "--set", "M"], "holds no parts of PFAUST-M"),
         (["--data", str(root), "--tolerance", "2"], "--tolerance must lie between 0 and 1, got 2.0"),
-        (["--data", str(root), "-o", "out"], "line 1 is no result of this command"),
+        (["--data", str(root), "-o", "out"], "line 1 is not a result of this command"),
     ):
         assert main([*COMMAND, *arguments]) == 2
         out, err = capsys.readouterr()

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from partwhole.datasets import Pair, Pairs, sphere
-from partwhole.experiments import study
-from partwhole.experiments.study import Failed, Run, Series, Source, Study, pairs_hash, read_run, reweighted
+from partwhole.experiments.matching import study
+from partwhole.experiments.matching.study import Failed, Run, Series, Source, Study, pairs_hash, read_run, reweighted
 from partwhole.matching import Matcher, PreparedPairs, TrainingConfig, prepare_pairs, train
 from partwhole.matching.training.run_folder import STATE
 from partwhole.store.cache import Cache
@@ -129,7 +129,7 @@ def test_every_choice_is_known_to_matter_or_not() -> None:
 def test_other_choices_or_pairs_are_another_run(make_study: Callable[..., Study], pairs: Pairs) -> None:
     made = make_study(plain={})
     list(made.results())
-    with pytest.raises(ValueError, match=r"seed-0 had width=8, now it is 9; go on with the same choices"):
+    with pytest.raises(ValueError, match=r"seed-0 had width=8, now it is 9; use the same settings"):
         make_study(plain={"width": 9})
     with pytest.raises(ValueError, match="was made with other pairs"):
         read_run(made.planned[0].folder, list(pairs)[:2])
@@ -139,11 +139,11 @@ def test_other_choices_or_pairs_are_another_run(make_study: Callable[..., Study]
 def test_an_unfinished_run_of_other_choices_is_refused_at_once(
     make_study: Callable[..., Study], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stop(planned: Any, state: Any) -> None:
+    def stop(state: Any) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        list(make_study(plain={"evaluate_every": 2}).results(stop))
+        list(make_study(plain={"evaluate_every": 2}).results(lambda run: stop))
     with pytest.raises(ValueError, match="had evaluate_every=2, now it is 3"):
         make_study(plain={"evaluate_every": 3})
     (run,) = make_study(plain={"evaluate_every": 2}).results()
@@ -197,7 +197,7 @@ def test_weights_by_another_criterion_are_those_of_preparation(
 
 def test_without_distances_there_is_nothing_to_weigh(small: ModuleType, pairs: Pairs, cache: Cache) -> None:
     plain = prepare_pairs(list(pairs)[:1], small.config(), for_loss=False, cache=cache)
-    with pytest.raises(ValueError, match="the stock has no distances to weigh pairs by"):
+    with pytest.raises(ValueError, match="the prepared pairs have no distances to weigh them by"):
         reweighted(plain, small.config())
 
 

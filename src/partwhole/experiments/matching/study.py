@@ -1,6 +1,6 @@
-"""Studies: choices that are trained with several seeds each, every run once, and the errors of what came out.
+"""Studies: several series of settings, each trained with several seeds, and the errors of the trained networks.
 
-    folder/SERIES/seed-K    a run: finished ones are read, unfinished ones go on, the others begin
+    folder/SERIES/seed-K    a run: finished ones are read, interrupted ones resumed, the others started
 
 Surfaces are prepared once for all runs that need them prepared in the same way, whatever their seeds.
 """
@@ -31,7 +31,9 @@ from partwhole.store.cache import Cache, hash_of
 
 READ_OUTS: tuple[ReadOut, ...] = ("spectral", "features")
 
-# characters of what is said about a failure: a report of memory can be long
+Heartbeat = Callable[[Progress], None]
+
+# characters of the reason of a failure: that about memory can be long
 _REASON = 300
 
 # choices that the surfaces of a stock don't depend on; one that is not named here is taken to matter
@@ -70,13 +72,13 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """A row of a study: choices, the pairs they are trained on, and the pairs they are tested on.
+    """A row of a study: settings, the pairs to train on, and the pairs to test on.
 
     Attributes
     ----------
     name : of the folder of its runs
-    label : what tables call it
-    config : every choice but the seed
+    label : name in tables
+    config : all settings but the seed
     trained_on : key of the training pairs
     tested_on : keys of the test pairs
     """
@@ -105,7 +107,7 @@ class Planned:
         return self.series.config.with_changes(seed=self.seed)
 
     def check(self) -> None:
-        """Raise ValueError if the folder holds a run with other choices."""
+        """Raise ValueError if the folder holds a run with other settings."""
         for file in (self.folder / MODEL, self.folder / STATE):
             if file.exists():
                 card = read_tensors(file)[1]
@@ -113,8 +115,8 @@ class Planned:
                 for name in ours:
                     if ours[name] != theirs[name]:
                         raise ValueError(
-                            f"the run in {self.folder} had {name}={theirs[name]!r}, now it is {ours[name]!r}; go on with "
-                            "the same choices, or choose another folder"
+                            f"the run in {self.folder} had {name}={theirs[name]!r}, now it is {ours[name]!r}; use the same "
+                            "settings, or choose another folder"
                         )
 
 
@@ -126,9 +128,9 @@ class Run:
     ----------
     series, seed : which run it is
     errors : by key of the test pairs and read-out, of the final weights
-    evaluations : what was recorded on the way; "data" is the key of the test pairs
+    evaluations : recorded during training; "data" is the key of the test pairs
     seconds : that its iterations took
-    trained : now; False if it was there already
+    trained : whether it was trained now; False if it was finished before
     """
 
     series: Series
@@ -143,13 +145,13 @@ class Run:
         return [found for found in self.evaluations if found["data"] == test]
 
     def best_on_test(self, test: str) -> dict[str, Any] | None:
-        """The recorded evaluation of the lowest micro error, which only the test pairs can tell; None without any."""
+        """The recorded evaluation with the lowest micro error, selected with the test pairs; None without any."""
         return min(self.of(test), key=lambda found: found["micro"], default=None)
 
 
 @dataclass(frozen=True)
 class Failed:
-    """A run that did not come to its end, and why."""
+    """A run that was not completed, and why."""
 
     planned: Planned
     reason: str
@@ -169,7 +171,7 @@ class Examiner:
         self._held: dict[tuple[Any, ...], Benchmark] = {}
 
     def examination(self, test: str, config: TrainingConfig) -> Benchmark:
-        """Of these test pairs, for networks with these choices."""
+        """The benchmark on these test pairs for networks with these settings."""
         key = test, *Benchmark.needs(config)
         if key not in self._held:
             source = self.tests[test]
@@ -177,7 +179,7 @@ class Examiner:
         return self._held[key]
 
     def errors(self, matcher: Matcher, tests: Iterable[str]) -> dict[tuple[str, str], Evaluation]:
-        """Of a matcher on these test pairs, read in every way."""
+        """Errors of a matcher on these test pairs, with every read-out."""
         known = matcher.card.get("weights")
         weights: Any = known if known in ("final", "validated", "best-on-test") else "final"
         knobs: dict[str, Any] = {"weights": weights, "progress": self.options.get("progress")}
@@ -197,7 +199,7 @@ class Study:
     seeds : of the runs of each
     folder : where the runs are
     train, test : pairs by the keys that the series name
-    check : called with training pairs before they are prepared; what it raises is the failure of the run
+    check : called with training pairs before they are prepared; if it raises, the run fails
     device, cache, workers, progress : see `prepare_pairs`; progress is also told of "all runs", in iterations
 
     `notes` says what is unusual about the surfaces, once they are prepared.
@@ -229,12 +231,12 @@ class Study:
         for planned in self.planned:
             planned.check()
 
-    def results(self, heartbeat: Callable[[Planned, Progress], None] | None = None) -> Iterator[Run | Failed]:
-        """The runs, one after the other; one that fails does not keep the others from being done.
+    def results(self, heartbeat: Callable[[str], Heartbeat] | None = None) -> Iterator[Run | Failed]:
+        """The runs, one after the other; one that fails does not stop the others.
 
         Parameters
         ----------
-        heartbeat : see `train`; it is told which run it is. What it raises ends the study, which can go on later
+        heartbeat : gives the heartbeat of `train` for the name of a run; if that raises, the study ends, and can be resumed
         """
         todo = [planned for planned in self.planned if not (planned.folder / MODEL).exists()]
         total, done = sum(planned.config.optimisation.iterations for planned in todo), 0
@@ -253,13 +255,13 @@ class Study:
                 kind = "" if isinstance(fault, ValueError) else f"{type(fault).__name__}: "
                 result = Failed(planned, kind + " ".join(str(fault).split())[:_REASON])
             if isinstance(result, Failed):
-                # it may have been for want of memory
+                # memory may have run out
                 self._stock = None
                 self._free()
             done += planned.config.optimisation.iterations * (planned in todo)
             yield result
 
-    def _result(self, planned: Planned, report: Report, heartbeat: Callable[[Planned, Progress], None] | None) -> Run:
+    def _result(self, planned: Planned, report: Report, heartbeat: Callable[[str], Heartbeat] | None) -> Run:
         series, config = planned.series, planned.config
         pairs = self._pairs_of(series.trained_on)
         found = read_run(planned.folder, pairs, device=self._device)
@@ -272,11 +274,11 @@ class Study:
                 folder=planned.folder,
                 resume=True,
                 progress=report,
-                heartbeat=None if heartbeat is None else lambda state: heartbeat(planned, state),
+                heartbeat=None if heartbeat is None else heartbeat(planned.name),
                 **self._options,
             )
             found = run.matcher, run.evaluations, run.seconds
-            # what a captured step held on the device
+            # memory that a captured step held on the device
             self._free()
         matcher, evaluations, seconds = found
         errors = self._examiner.errors(matcher, series.tested_on)
@@ -310,7 +312,7 @@ class Study:
         return stock
 
     def _free(self) -> None:
-        """Give back memory of the device that nothing uses any more."""
+        """Free unused memory of the device."""
         if self._device == "cuda":
             gc.collect()
             torch.cuda.empty_cache()
@@ -331,13 +333,13 @@ def read_run(
         return None
     matcher = Matcher.load(folder / MODEL, device=device)
     if matcher.card.get("data", {}).get("hash") != pairs_hash(pairs):
-        raise ValueError(f"the run in {folder} was made with other pairs; give it the same data, or another folder")
+        raise ValueError(f"the run in {folder} was made with other pairs; use the same data, or another folder")
     card = read_tensors(folder / STATE)[1] if (folder / STATE).exists() else {}
     return matcher, tuple(card.get("evaluations", ())), float(card.get("seconds", float("nan")))
 
 
 def pairs_hash(pairs: Iterable[Pair]) -> str:
-    """Of the content of every pair, in their order: what a run notes about its data."""
+    """Hash of the content of all pairs, in their order, which a run records about its data."""
     return hash_of([[pair.part.content_hash, pair.whole.content_hash] for pair in pairs])
 
 
@@ -347,7 +349,7 @@ def reweighted(stock: PreparedPairs, config: TrainingConfig) -> PreparedPairs:
     def weighed(part: Surface, mesh: Mesh) -> Surface:
         D = part.distances
         if D is None:
-            raise ValueError("the stock has no distances to weigh pairs by; prepare it with for_loss=True")
+            raise ValueError("the prepared pairs have no distances to weigh them by; prepare them with for_loss=True")
         if mesh.n_components > 1:
             # a surface keeps 0 where the distance is infinite
             labels = torch.as_tensor(mesh.component_labels, device=D.device)

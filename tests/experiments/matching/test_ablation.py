@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from partwhole.experiments.ablation import ORDER, PAPER, ROWS, chosen_rows, verdict
+from partwhole.experiments.matching.ablation import ORDER, PAPER, ROWS, chosen_rows, verdict
 
 
 def errors(**means: float) -> dict[str, list[float]]:
@@ -23,7 +23,7 @@ def conclusions(lines: tuple[str, ...]) -> tuple[str, str]:
 
 def test_the_order_of_the_paper() -> None:
     order, loops = conclusions(verdict(AS_IN_THE_PAPER))
-    assert order == "is there."
+    assert order == "is confirmed."
     assert loops == "C_L beside C_W: soft, C_L does better than C_W; binary, C_L does better than C_W."
 
 
@@ -41,7 +41,7 @@ def test_within_one_deviation_no_difference_is_seen() -> None:
 
 def test_an_order_that_is_not_there() -> None:
     order, loops = conclusions(verdict(AS_IN_THE_PAPER | errors(soft_T=4.5, soft_L=5.5, binary_L=7.0)))
-    assert order == "is not there: 1 of its 3 steps the other way round."
+    assert order == "is contradicted: 1 of its 3 steps are reversed."
     assert loops == "C_L beside C_W: soft, C_L does worse than C_W; binary, C_L no difference seen to C_W."
 
 

@@ -1,4 +1,4 @@
-"""What a study found: tables beside published ones, every evaluation, curves and files."""
+"""The errors of the runs of a study: tables beside published ones, all evaluations, curves and files."""
 
 from __future__ import annotations
 
@@ -12,24 +12,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from partwhole.cli.shared.console import Console, output_folder, write_text
+from partwhole.cli.shared.console import Console, write_text
+from partwhole.cli.shared.options import output_folder
 from partwhole.evaluation import Evaluation, Protocol, Table, error_table, pck_plot
 from partwhole.evaluation.curves import mean_curve
 from partwhole.evaluation.protocol import joined
 
 if TYPE_CHECKING:
-    from partwhole.experiments.study import Run
+    from partwhole.experiments.matching.study import Run
 
-# what is recorded of every evaluation, and so can be shown of all rows
+# what is recorded of every evaluation, and so is known for all rows
 COLUMNS = ("micro", "macro", "median pair", "worst pair", "% above 0.15")
 READ_OUTS = ("spectral", "features")
-# of curves in one figure
+# most curves in one figure, since there are as many colours
 _COLOURS = 10
-BEST = (
-    "best-on-test: of each seed the recorded evaluation with the lowest micro error, which only the test pairs can tell"
-)
+BEST = "best-on-test: for each seed the recorded evaluation with the lowest micro error, selected with the test pairs"
 
-# of each set of test pairs, by its key, and for all of them
+# files for each set of test pairs, named by its key, and summary.json for all
 WRITES = ("*.txt", "*.md", "*.tex", "*-pck.png", "*-evaluations.csv", "*-pairs/*.csv", "summary.json")
 
 
@@ -40,7 +39,7 @@ class Section:
     Attributes
     ----------
     key : of the test pairs, and the name of the files
-    published : rows of others, see `error_table`
+    published : published rows, see `error_table`
     remarks : lines below the table
     heading : what the test pairs are, if their name does not say it
     """
@@ -92,7 +91,7 @@ def by_series(runs: Sequence[Run], test: str) -> dict[str, list[Run]]:
 
 
 def measured_rows(runs: Sequence[Run], test: str) -> list[MeasuredRow]:
-    """Of each series the final weights, read in both ways, and what was best on the test pairs."""
+    """For each series the final weights with both read-outs, and the evaluation that was best on the test pairs."""
     rows = []
     for name, of_series in by_series(runs, test).items():
         label = of_series[0].series.label
@@ -104,7 +103,7 @@ def measured_rows(runs: Sequence[Run], test: str) -> list[MeasuredRow]:
         best = [run.best_on_test(test) for run in of_series]
         recorded = tuple(found for found in best if found is not None)
         if len(recorded) == len(best):
-            # evaluations on the way are read through eigenfunctions
+            # evaluations during training use the spectral read-out
             protocol = joined(run.errors[test, "spectral"].protocol for run in of_series)
             picked = replace(protocol, weights="best-on-test")
             rows.append(MeasuredRow(f"{label}, spectral, best-on-test", name, picked, recorded))
@@ -126,7 +125,7 @@ def study_table(section: Section, rows: Sequence[MeasuredRow], title: str) -> Ta
 
 
 def mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
-    """Mean, and standard deviation of a sample, which one value does not have.
+    """Mean and sample standard deviation, which is NaN for a single value.
 
     >>> mean_and_deviation([1.0, 3.0]), mean_and_deviation([2.0])
     ((2.0, 1.4142135623730951), (2.0, nan))
@@ -135,7 +134,7 @@ def mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
 
 
 def spread(values: Sequence[float]) -> str:
-    """Mean ± deviation, as tables have it.
+    """Mean ± deviation, for tables.
 
     >>> spread([1.0, 3.0]), spread([2.0])
     ('2.00 ± 1.41', '2.00')
@@ -145,24 +144,24 @@ def spread(values: Sequence[float]) -> str:
 
 
 def present(sections: Sequence[Section], runs: Sequence[Run], folder: Path, console: Console) -> dict[str, Any]:
-    """Say and write everything about each set of test pairs; what was found, for JSON."""
+    """Print and write the results for each set of test pairs, and return them for JSON."""
     found = {}
     for section in sections:
         rows = measured_rows(runs, section.key)
         if not rows:
-            console.note(f"{section.key}: no run came to its end, so there is no table")
+            console.note(f"{section.key}: no run was completed, so there is no table")
             continue
         of_all = [run.errors[section.key, "spectral"] for run in runs if section.key in run.series.tested_on]
         heading = section.heading or of_all[0].protocol.data
         table = study_table(section, rows, f"{heading}, {len(of_all[0].pairs)} pairs")
         for of_series in by_series(runs, section.key).values():
-            _say_evaluations(of_series, section.key, heading, console)
+            _print_evaluations(of_series, section.key, heading, console)
         console.table(table.rows, head=table.header, title=table.title)
         remarks = (*section.remarks, BEST) if any(run.of(section.key) for run in runs) else section.remarks
         for line in (*table.notes, *remarks):
             console.say(line)
         evaluations = _evaluations(runs, section.key)
-        files = _written(folder, section.key, table, remarks, runs, evaluations)
+        files = _write(folder, section.key, table, remarks, runs, evaluations)
         found[section.key] = {
             "test": heading,
             "pairs": len(of_all[0].pairs),
@@ -178,8 +177,8 @@ def present(sections: Sequence[Section], runs: Sequence[Run], folder: Path, cons
     return found
 
 
-def _say_evaluations(runs: Sequence[Run], test: str, heading: str, console: Console) -> None:
-    """Every evaluation of every seed: a line an iteration."""
+def _print_evaluations(runs: Sequence[Run], test: str, heading: str, console: Console) -> None:
+    """Print every evaluation of every seed: a row for each iteration."""
     iterations = sorted({found["iteration"] for run in runs for found in run.of(test)})
     if not iterations:
         return
@@ -203,7 +202,7 @@ def _evaluations(runs: Sequence[Run], test: str) -> list[dict[str, Any]]:
     ]
 
 
-def _written(
+def _write(
     folder: Path, key: str, table: Table, remarks: Sequence[str], runs: Sequence[Run], evaluations: list[dict[str, Any]]
 ) -> dict[str, Path]:
     files = {

@@ -1,44 +1,51 @@
-"""`partwhole reproduce pfaust` and `shrec16`: the errors of the paper's tables, trained again, beside the published ones."""
+"""`partwhole reproduce pfaust` and `shrec16`: the tables of the paper, trained again, beside the published errors."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from partwhole.cli.shared.config_options import chosen_config, written
-from partwhole.cli.shared.console import Console, output_folder, to_json, write_text
-from partwhole.cli.shared.learning import CacheOption, Device, DeviceOption, WorkersOption, ready
-from partwhole.cli.shared.models import offered_models
-from partwhole.cli.shared.options import JsonOption, QuietOption
-from partwhole.cli.shared.pairs import PUBLISHED_AS
+from partwhole.cli.shared.console import Console, write_json
+from partwhole.cli.shared.data_options import PUBLISHED_AS
+from partwhole.cli.shared.options import (
+    CacheOption,
+    DeviceOption,
+    JsonOption,
+    QuietOption,
+    WorkersOption,
+    check_torch,
+    complete_model,
+    output_folder,
+)
 from partwhole.evaluation import published_rows
-from partwhole.experiments.matching_runs import given_runs, trained_runs
-from partwhole.experiments.tables import Section, present
+from partwhole.experiments.matching.error_tables import Section, present
+from partwhole.experiments.matching.training_runs import given_runs, trained_runs
 from partwhole.matching.config import PRESETS, TrainingConfig
 
 if TYPE_CHECKING:
-    from partwhole.experiments.study import Failed, Run, Series
+    from partwhole.experiments.matching.study import Failed, Run, Series
 
 StudyDataOption = Annotated[
     Path | None,
-    typer.Option("--data", metavar="DIR", help="Folder of the published set; PARTWHOLE_DATA if not given."),
+    typer.Option("--data", metavar="DIR", help="Folder of the published data set; PARTWHOLE_DATA if not given."),
 ]
 PresetsOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME,NAME", help="Which settings; all that there are for the set if not given."),
+    typer.Option(metavar="NAME,NAME", help="Which settings; all presets of the data set if not given."),
 ]
-SeedsOption = Annotated[str, typer.Option(metavar="K,K", help="A run for each.")]
+SeedsOption = Annotated[str, typer.Option(metavar="K,K", help="Random seeds, one run for each.")]
 IterationsOption = Annotated[
-    int | None, typer.Option(min=1, help="Of each run, one pair each; as in the preset if not given.")
+    int | None, typer.Option(min=1, help="Iterations of each run, one pair each; those of the preset if not given.")
 ]
 ChangesOption = Annotated[
     list[str] | None,
-    typer.Option("--with", metavar="NAME=VALUE", help="Change a choice of all runs; may be repeated."),
+    typer.Option("--with", metavar="NAME=VALUE", help="Change a setting of all runs; may be repeated."),
 ]
 GivenModelsOption = Annotated[
     list[Path] | None,
@@ -46,8 +53,14 @@ GivenModelsOption = Annotated[
         "--model",
         "-m",
         metavar="PATH",
-        autocompletion=offered_models,
-        help="Take this model (a file, or the folder of a run) and train none.",
+        autocompletion=complete_model,
+        help="Test this model (a file, or the folder of a run) instead of training; may be repeated.",
+    ),
+]
+StudyOutputOption = Annotated[
+    Path,
+    typer.Option(
+        "--output", "-o", metavar="DIR", help="Folder for runs and results; an interrupted study resumes there."
     ),
 ]
 
@@ -63,9 +76,7 @@ def pfaust(
     iterations: IterationsOption = None,
     changes: ChangesOption = None,
     models: GivenModelsOption = None,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for runs and results; a study goes on there.")
-    ] = Path("reproduce-pfaust"),
+    output: StudyOutputOption = Path("reproduce-pfaust"),
     device: DeviceOption = "cpu",
     workers: WorkersOption = None,
     cache: CacheOption = True,
@@ -74,43 +85,29 @@ def pfaust(
 ) -> None:
     """Train on PFAUST with the paper's settings and with ours, and print the errors beside the published ones.
 
-    Shows every evaluation of every seed on the 40 test pairs, then a table: final weights, and, labelled so, those that were
-    best on the test pairs. Interrupt it at any moment: the same command goes on, and trains nothing twice.
+    Prints every evaluation of every seed on the 40 test pairs, then a table: final weights, and, labelled so, those that were
+    best on the test pairs. You can interrupt it at any moment: run the same command again to resume.
     """
     console = Console(as_json=as_json, quiet=quiet)
     sets = [f"pfaust-{level.lower()}" for level in (("M", "H") if which == "both" else (which,))]
     beside = {name: published_rows(PUBLISHED_AS[name]) for name in sets}
     sections = {name: Section(key=name, published=beside[name]) for name in sets}
-    _reproduce(
-        sections,
-        {name: (name,) for name in sets},
-        data=data,
-        presets=presets,
-        seeds=seeds,
-        iterations=iterations,
-        changes=changes,
-        models=models,
-        output=output,
-        console=console,
-        device=device,
-        cache=cache,
-        workers=workers,
-    )
+    settings = _Settings(presets, seeds, iterations, changes)
+    machine = {"device": device, "cache": cache, "workers": workers}
+    _reproduce(sections, {name: (name,) for name in sets}, data, settings, models, output, console, machine)
 
 
 def shrec16(
     data: StudyDataOption = None,
     which: Annotated[
-        Literal["cuts", "holes", "both"], typer.Option("--set", help="What to train on; tested on both anyway.")
+        Literal["cuts", "holes", "both"], typer.Option("--set", help="What to train on; tests are on both.")
     ] = "both",
     presets: PresetsOption = None,
     seeds: SeedsOption = "0,1,2",
     iterations: IterationsOption = None,
     changes: ChangesOption = None,
     models: GivenModelsOption = None,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for runs and results; a study goes on there.")
-    ] = Path("reproduce-shrec16"),
+    output: StudyOutputOption = Path("reproduce-shrec16"),
     device: DeviceOption = "cpu",
     workers: WorkersOption = None,
     cache: CacheOption = True,
@@ -119,31 +116,21 @@ def shrec16(
 ) -> None:
     """Train on SHREC'16 CUTS and HOLES and test each on both, on a split of the training shapes.
 
-    Of each class CUTS 1 to 9 and HOLES 1 to 6 are trained on, CUTS 10 to 12 and HOLES 7 and 8 are tests. Published errors
-    stand beside; they are those of the contest's test shapes, another test set. Can be interrupted like `reproduce pfaust`.
+    Of each class CUTS 1 to 9 and HOLES 1 to 6 are for training, CUTS 10 to 12 and HOLES 7 and 8 for tests. The published
+    errors beside are on the contest's test shapes, another test set. Resumable, like `reproduce pfaust`.
     """
     console = Console(as_json=as_json, quiet=quiet)
     trained = [f"shrec16-{damage}" for damage in (("cuts", "holes") if which == "both" else (which,))]
     tests = ("shrec16-cuts", "shrec16-holes")
-    _reproduce(
-        {name: shrec16_section(name, official(published_rows(PUBLISHED_AS[name], refined=False))) for name in tests},
-        dict.fromkeys(trained, tests),
-        data=data,
-        presets=presets,
-        seeds=seeds,
-        iterations=iterations,
-        changes=changes,
-        models=models,
-        output=output,
-        console=console,
-        device=device,
-        cache=cache,
-        workers=workers,
-    )
+    published = {name: official(published_rows(PUBLISHED_AS[name], refined=False)) for name in tests}
+    sections = {name: shrec16_section(name, published[name]) for name in tests}
+    settings = _Settings(presets, seeds, iterations, changes)
+    machine = {"device": device, "cache": cache, "workers": workers}
+    _reproduce(sections, dict.fromkeys(trained, tests), data, settings, models, output, console, machine)
 
 
 def shrec16_section(name: str, published: Mapping[str, Mapping[str, float]]) -> Section:
-    """A section whose heading says that the test pairs are not those of the contest."""
+    """A section whose heading states that the test pairs are not those of the contest."""
     return Section(
         key=name,
         published=published,
@@ -157,38 +144,45 @@ def official(rows: Mapping[str, Mapping[str, float]]) -> dict[str, Mapping[str, 
     return {f"{label} [{OFFICIAL}]": row for label, row in rows.items()}
 
 
+@dataclass(frozen=True)
+class _Settings:
+    """What the runs are trained with, as given on the command line."""
+
+    presets: str | None
+    seeds: str
+    iterations: int | None
+    changes: list[str] | None
+
+    @property
+    def given(self) -> list[str]:
+        """The options that were given and are of no use without training."""
+        options = {"--presets": self.presets, "--iterations": self.iterations, "--with": self.changes}
+        return [option for option, value in options.items() if value is not None]
+
+
 def _reproduce(
     sections: Mapping[str, Section],
     tested_on: Mapping[str, tuple[str, ...]],
-    *,
     data: Path | None,
-    presets: str | None,
-    seeds: str,
-    iterations: int | None,
-    changes: list[str] | None,
+    settings: _Settings,
     models: list[Path] | None,
     output: Path,
     console: Console,
-    device: Device,
-    cache: bool,
-    workers: int | None,
+    machine: dict[str, Any],
 ) -> None:
-    """Train on each set that has tests, or take the models, and show the sections."""
-    ready(device)
+    """Train on each data set in `tested_on`, or test the given models, and print and write the sections."""
+    check_torch(machine["device"])
     root = data_folder(data)
-    machine: dict[str, Any] = {"device": device, "cache": cache, "workers": workers}
     failed: list[Failed] = []
     series: list[Series] = []
     if models:
-        given = {"--presets": presets, "--iterations": iterations, "--with": changes}
-        misplaced = [option for option, value in given.items() if value is not None]
-        if misplaced:
-            raise ValueError(f"{misplaced[0]} is for training, and --model trains nothing; leave one of them out")
+        if settings.given:
+            raise ValueError(f"{settings.given[0]} is for training, and --model trains nothing; leave one of them out")
         tests = list(dict.fromkeys(test for tests in tested_on.values() for test in tests))
         runs = given_runs(models, root, tests, output, console, **machine)
     else:
-        series = preset_series(tested_on, presets, changes or (), iterations)
-        runs, failed = trained_runs(series, parsed_seeds(seeds), root, output, console, **machine)
+        series = preset_series(tested_on, settings.presets, settings.changes or (), settings.iterations)
+        runs, failed = trained_runs(series, parsed_seeds(settings.seeds), root, output, console, **machine)
     shown = [
         section.with_remarks([described(s.name, s.config) for s in series if section.key in s.tested_on])
         for section in sections.values()
@@ -199,8 +193,8 @@ def _reproduce(
 def preset_series(
     tested_on: Mapping[str, tuple[str, ...]], presets: str | None, changes: Sequence[str], iterations: int | None
 ) -> list[Series]:
-    """A series for each preset of each set: those whose names begin with the set's, or those of them that are named."""
-    from partwhole.experiments.study import Series
+    """A series for each preset of each data set, by their names; only the named presets if some are."""
+    from partwhole.experiments.matching.study import Series
 
     of_sets = {name: next((s for s in tested_on if name == s or name.startswith(f"{s}-")), None) for name in PRESETS}
     known = [name for name, of in of_sets.items() if of is not None]
@@ -229,7 +223,7 @@ def preset_series(
 
 
 def described(name: str, config: TrainingConfig) -> str:
-    """What a preset is, and what of it was changed.
+    """What a preset is, and how it was changed.
 
     >>> described("pfaust-m", PRESETS["pfaust-m"].with_changes(iterations=500))
     "pfaust-m: the paper's settings, here with iterations=500"
@@ -245,7 +239,7 @@ _PAPER = ("pfaust-m", "pfaust-h", "shrec16-cuts", "shrec16-holes")
 
 
 def differences(before: TrainingConfig, after: TrainingConfig) -> str:
-    """The choices of `after` that `before` has not, but for the seed."""
+    """The settings that differ, except the seed, with their values in `after`."""
     names = [field.name for field in fields(after) if field.name != "seed"]
     changed = [name for name in names if getattr(before, name) != getattr(after, name)]
     return ", ".join(f"{name}={written(getattr(after, name))}" for name in changed)
@@ -259,15 +253,15 @@ def parsed_seeds(text: str) -> tuple[int, ...]:
     """
     words = [word.strip() for word in text.split(",") if word.strip()]
     if not words or not all(word.isdecimal() for word in words) or len(set(map(int, words))) < len(words):
-        raise ValueError(f"--seeds takes different whole numbers with commas between them, such as 0,1,2, got {text!r}")
+        raise ValueError(f"--seeds takes different whole numbers separated by commas, such as 0,1,2, got {text!r}")
     return tuple(map(int, words))
 
 
 def data_folder(data: Path | None) -> Path:
-    """The folder that was named, or that of PARTWHOLE_DATA."""
+    """The given folder, or that of PARTWHOLE_DATA."""
     named = os.environ.get("PARTWHOLE_DATA")
     if data is None and not named:
-        raise ValueError("--data is missing, and PARTWHOLE_DATA is not set: the folder of the published set")
+        raise ValueError("--data is missing, and PARTWHOLE_DATA is not set: the folder of the published data set")
     return data or Path(str(named))
 
 
@@ -279,7 +273,7 @@ def finish(
     console: Console,
     **more: Any,
 ) -> None:
-    """Tables and files; exit code 1 if some runs failed, since the tables lack them."""
+    """Print and write everything; exit code 1 if some runs failed, since the tables lack them."""
     folder = output_folder(output)
     found = present(sections, runs, folder, console)
     lost = [{"series": f.planned.series.name, "seed": f.planned.seed, "reason": f.reason} for f in failed]
@@ -296,9 +290,9 @@ def finish(
         "complete": not lost,
         "files": files,
     }
-    write_text(files["summary"], to_json(summary) + "\n")
+    write_json(files["summary"], summary)
     console.say(f"wrote {files['summary']}")
     console.finish(summary)
     if failed:
-        console.say(f"{len(failed)} runs failed and are not in the tables; give the same command again to repeat them")
+        console.say(f"{len(failed)} runs failed and are not in the tables; run the same command again to repeat them")
         raise typer.Exit(1)

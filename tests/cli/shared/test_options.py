@@ -1,9 +1,10 @@
-"""No command writes over a file that it reads, and each one says what it writes."""
+"""Models, devices, memory and the cache; and no command overwrites a file that it reads."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -13,8 +14,21 @@ import pytest
 from partwhole.cli.commands import dataset, embed, evaluate, mask
 from partwhole.cli.main import main
 from partwhole.cli.shared import match_output as match_folder
-from partwhole.cli.shared import train_command as training_orders
-from partwhole.cli.shared.overwriting import below, check_file, check_folder, written
+from partwhole.cli.shared.console import Console
+from partwhole.cli.shared.options import (
+    RUN_FILES,
+    below,
+    check_file,
+    check_folder,
+    check_torch,
+    free_memory,
+    load_model,
+    load_models,
+    model_file,
+    open_cache,
+    output_folder,
+    written,
+)
 from partwhole.datasets import sphere
 from partwhole.mesh.io import write_mesh
 
@@ -232,7 +246,7 @@ def test_what_commands_write_is_declared(
     ran(f"evaluate -m model.safetensors --data set --report {out}", evaluate.WRITES)
     write_mesh(sphere(300), place / "results/ball.ply")
     ran(f"dataset make --from results --recipe holes -o {out}", dataset.WRITES)
-    assert undeclared(runs[0], training_orders.WRITES) == []
+    assert undeclared(runs[0], RUN_FILES) == []
 
 
 def test_undeclared_files_are_found(tmp_path: Path, undeclared: Callable[..., list[Path]]) -> None:
@@ -240,3 +254,86 @@ def test_undeclared_files_are_found(tmp_path: Path, undeclared: Callable[..., li
     for name in ("a/x.txt", "b.txt"):
         (tmp_path / name).touch()
     assert undeclared(tmp_path, ["*.txt"]) == [tmp_path / "a/x.txt"]
+
+
+# --- models, devices, memory, the cache
+
+
+def test_there_is_some_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert free_memory() > 1 << 20
+
+    def unreadable(*_: object, **__: object) -> str:
+        raise OSError
+
+    monkeypatch.setattr(Path, "read_text", unreadable)
+    assert free_memory() == 4 << 30
+
+
+def test_torch_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_torch("cpu")
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ValueError, match=r'networks need torch: .* -m pip install "torch>='):
+        check_torch("cpu")
+
+
+def test_a_device_that_is_not_there_is_named_as_an_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ValueError, match=r"^--device cuda needs a CUDA device.*use --device cpu$"):
+        check_torch("cuda")
+
+
+def test_the_cache_is_that_of_the_user_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARTWHOLE_CACHE", "somewhere")
+    console = Console(quiet=True)
+    found = open_cache(True, console)
+    assert found is not None
+    assert found.folder.name == "somewhere"
+    assert open_cache(False, console) is None
+    assert console.notes == []
+
+
+def test_a_cache_without_a_place_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARTWHOLE_CACHE", "~/kept")
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)  # as where nobody knows the user
+    console = Console(quiet=True)
+    assert open_cache(True, console) is None
+    assert console.notes == [
+        "nothing is cached for other runs: the cache has no place, since you have no home folder here; set PARTWHOLE_CACHE"
+    ]
+
+
+def test_a_run_stands_for_its_weights(runs: list[Path]) -> None:
+    assert model_file(runs[0]) == runs[0] / "model.safetensors"
+    assert model_file(runs[0] / "validated.safetensors") == runs[0] / "validated.safetensors"
+    loaded = load_models([*runs, runs[0] / "validated.safetensors"], "cpu")
+    assert list(loaded) == ["one", "two", "one/validated"]
+    assert [matcher.card["weights"] for matcher in loaded.values()] == ["final", "final", "validated"]
+    assert [matcher.config.optimisation.seed for matcher in loaded.values()] == [0, 1, 0]
+
+
+def test_what_is_no_model_is_said(runs: list[Path], tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"state\.safetensors is for resuming a run; give its folder"):
+        model_file(runs[0] / "state.safetensors")
+    with pytest.raises(ValueError, match=r"has no model\.safetensors; give the folder of a run"):
+        model_file(tmp_path)
+    (tmp_path / "state.safetensors").touch()
+    with pytest.raises(ValueError, match="is not complete; resume it: partwhole train --resume"):
+        model_file(tmp_path)
+    with pytest.raises(ValueError, match=r"model\.safetensors is given twice"):
+        load_models([runs[0], runs[0] / "model.safetensors"], "cpu")
+
+
+def test_one_model_is_called_as_its_file_or_run(runs: list[Path]) -> None:
+    assert load_model(str(runs[1]), "cpu").card["name"] == "two"
+    assert load_model(str(runs[0] / "validated.safetensors"), "cpu").card["name"] == "one/validated"
+    with pytest.raises(ValueError, match="there is no model 'nobody' in the box"):
+        load_model("nobody", "cpu")
+
+
+def test_the_output_folder_is_made_and_a_file_is_refused(tmp_path: Path) -> None:
+    assert output_folder(tmp_path / "a" / "b").is_dir()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match=r"--output .*file is a file; give a folder"):
+        output_folder(tmp_path / "file")
