@@ -20,7 +20,7 @@ import numpy as np
 from numba import njit
 
 from partwhole.criterion.min_plus import min_plus
-from partwhole.store.cores import available_cores
+from partwhole.store.compute import available_cores
 from recording import heading, save, table
 
 CHAINS, STEPS = 8, 32

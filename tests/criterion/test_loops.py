@@ -6,7 +6,7 @@ import pytest
 from partwhole.criterion.loops import check_piece_of_sphere, twice_genus
 from partwhole.datasets.shapes.primitives import annulus, cylinder, plane, sphere, torus
 from partwhole.mesh import Mesh
-from partwhole.mesh.separation import separate
+from partwhole.mesh.topology import separate
 
 
 def moebius_strip(n: int = 12) -> Mesh:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwhole.mesh.separation import separate
 from partwhole.mesh.surface import Mesh
+from partwhole.mesh.topology import separate
 
 
 def check_piece_of_sphere(mesh: Mesh) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from partwhole.store.cores import available_cores
+from partwhole.store.compute import available_cores
 
 Device = Literal["cpu", "cuda"]
 

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from partwhole.matching.training.config import PRESETS, TrainingConfig, preset
-from partwhole.store.extras import how_to_install
+from partwhole.store.arguments import how_to_install
 
 if TYPE_CHECKING:
     from partwhole.matching.ensemble import Ensemble

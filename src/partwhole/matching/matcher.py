@@ -29,7 +29,7 @@ from partwhole.matching.search.score import View, orientations, rigidly_aligned,
 from partwhole.matching.training.config import Axis, TrainingConfig
 from partwhole.matching.training.prepared_pairs import prepare_pairs
 from partwhole.mesh import Mesh
-from partwhole.store.accelerator import check_device
+from partwhole.store.arguments import check_device
 from partwhole.store.cache import CacheGiven
 
 # so many of the best views are worth to be aligned, of parts that stand upright and of others

@@ -2,8 +2,7 @@
 
 from partwhole.mesh.decimation import Decimation, decimate
 from partwhole.mesh.io import read_mesh, write_mesh
-from partwhole.mesh.refinement import refine_border
-from partwhole.mesh.remeshing import remesh
+from partwhole.mesh.remeshing import refine_border, remesh
 from partwhole.mesh.repair import Repair, repair
 from partwhole.mesh.sampling import farthest_points
 from partwhole.mesh.surface import Mesh

@@ -19,7 +19,7 @@ from partwhole.mesh.repair import repair as repair_arrays
 from partwhole.mesh.surface import Mesh, check_mesh
 from partwhole.store.arguments import checked_path
 from partwhole.store.atomic import atomic_write
-from partwhole.store.names import displayable
+from partwhole.store.text import displayable
 
 Format = Literal["off", "obj", "ply", "stl", "glb"]
 FORMATS: tuple[Format, ...] = ("off", "obj", "ply", "stl", "glb")

@@ -1,12 +1,12 @@
-"""Isotropic remeshing: new vertices, all edges about equally long. Needs the optional package pymeshlab."""
+"""New vertices for a surface: a finer boundary, and isotropic remeshing, which needs the optional package pymeshlab."""
 
 from __future__ import annotations
 
 import numpy as np
+from jaxtyping import Bool, Int
 
 from partwhole.mesh.surface import Mesh, check_mesh
-from partwhole.store.arguments import check_number, check_whole_number
-from partwhole.store.extras import how_to_install
+from partwhole.store.arguments import check_number, check_whole_number, how_to_install
 
 
 def remesh(mesh: Mesh, edge_length: float, *, iterations: int = 10) -> Mesh:
@@ -47,3 +47,60 @@ def remesh(mesh: Mesh, edge_length: float, *, iterations: int = 10) -> Mesh:
     if not 0.5 < remeshed.area / mesh.area < 1.5:
         raise ValueError(f"edge_length={edge_length} is too long for {mesh.name}, its shape is lost; choose less")
     return remeshed
+
+
+def refine_border(mesh: Mesh, pieces: int) -> Mesh:
+    """The same surface with every boundary edge cut into `pieces` equal parts.
+
+    The vertices of `mesh` come first, with their numbers; the new ones lie on the border. No point of the surface moves,
+    so exact distances between the old vertices stay the same. A criterion with ``sound=True`` allows for ways out inside
+    boundary edges by half their length: on a border cut into shorter edges it gives away less, and guarantees more.
+
+    Examples
+    --------
+    >>> triangle = Mesh([[0, 0, 0], [3, 0, 0], [0, 3, 0]], [[0, 1, 2]])
+    >>> refined = refine_border(triangle, 3)
+    >>> refined.n_vertices, refined.area, len(refined.boundary_edges)
+    (9, 4.5, 9)
+    """
+    check_mesh(mesh)
+    check_whole_number("pieces", pieces)
+    if pieces < 1:
+        raise ValueError(f"pieces must be at least 1, got {pieces}")
+    on_border = np.flatnonzero(mesh.faces_per_edge == 1)
+    if pieces == 1 or len(on_border) == 0:
+        return mesh
+    steps = np.arange(1, pieces) / pieces
+    start, end = mesh.vertices[mesh.edges[on_border, 0]], mesh.vertices[mesh.edges[on_border, 1]]
+    between = start[:, None] + steps[:, None] * (end - start)[:, None]
+    # vertices along each border edge, from its smaller end to its larger one
+    inner = mesh.n_vertices + np.arange(len(on_border) * (pieces - 1)).reshape(len(on_border), pieces - 1)
+    chain = np.column_stack([mesh.edges[on_border, 0], inner, mesh.edges[on_border, 1]])
+    chain_of_edge = np.full(len(mesh.edges), -1)
+    chain_of_edge[on_border] = np.arange(len(on_border))
+
+    faces, sides = mesh.faces, chain_of_edge[mesh.opposite_edges]
+    for corner in range(3):  # a triangle may have three border edges; each round cuts one side of it
+        cut = sides[:, corner] >= 0
+        fans, fan_sides = _fans(faces[cut], sides[cut], chain[sides[cut, corner]], corner)
+        faces, sides = np.concatenate([faces[~cut], fans]), np.concatenate([sides[~cut], fan_sides])
+    return Mesh(np.concatenate([mesh.vertices, between.reshape(-1, 3)]), faces, name=mesh.name)
+
+
+def _fans(
+    faces: Int[np.ndarray, "k 3"], sides: Int[np.ndarray, "k 3"], chain: Int[np.ndarray, "k p"], corner: int
+) -> tuple[Int[np.ndarray, "j 3"], Int[np.ndarray, "j 3"]]:
+    """Each face as a fan from `corner` to the chain of vertices that replaces the opposite side; and what sides are left.
+
+    sides : number of the chain that will replace the side opposite each corner, -1 if it stays
+    """
+    after, before = (corner + 1) % 3, (corner + 2) % 3
+    backwards: Bool[np.ndarray, "k"] = chain[:, 0] != faces[:, after]
+    chain = np.where(backwards[:, None], chain[:, ::-1], chain)
+    pieces = chain.shape[1] - 1
+    fans = np.empty((len(faces), pieces, 3), np.int64)
+    fans[:, :, corner], fans[:, :, after], fans[:, :, before] = faces[:, [corner]], chain[:, :-1], chain[:, 1:]
+    left = np.full((len(faces), pieces, 3), -1)
+    # the first triangle keeps the face's side at the chain's start, the last one that at its end
+    left[:, 0, before], left[:, -1, after] = sides[:, before], sides[:, after]
+    return fans.reshape(-1, 3), left.reshape(-1, 3)

@@ -10,10 +10,8 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 
 from partwhole._ties import first_largest
-from partwhole.mesh.orientation import consistent_orientation
-from partwhole.mesh.separation import separate
 from partwhole.mesh.surface import Mesh, check_mesh
-from partwhole.mesh.topology import connected_labels
+from partwhole.mesh.topology import connected_labels, consistent_orientation, separate
 from partwhole.store.arguments import as_array, as_numbers, check_number
 
 

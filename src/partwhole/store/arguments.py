@@ -1,12 +1,17 @@
-"""Arguments as people give them: what is of another kind than was meant is refused with its name, value and remedy."""
+"""Checks of arguments: what is of another kind than expected is refused with its name, its value and the remedy.
+
+Devices and optional dependencies are checked here too, since an argument such as device="cuda" asks for them.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, Literal
 
 import numpy as np
 
@@ -73,3 +78,47 @@ def in_short(value: Any) -> str:
     """A value in an error message: in one line, and not too long."""
     text = " ".join(repr(value).split())
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
+
+
+def check_device(device: object) -> None:
+    """Raise ValueError, with the remedy, unless tensors can go there."""
+    if device == "cuda":
+        cuda_modules()
+    elif device != "cpu":
+        raise ValueError(f"device must be 'cpu' or 'cuda', got {device!r}")
+
+
+def cuda_modules() -> tuple[ModuleType, ModuleType]:
+    """(torch, triton), or a ValueError with the remedy."""
+    try:
+        import torch
+    except ImportError:
+        raise ValueError(f"device='cuda' needs torch: {how_to_install('torch')}; or use device='cpu'") from None
+    if not torch.cuda.is_available():
+        raise ValueError("device='cuda' needs a CUDA device, and torch sees none here; use device='cpu'")
+    try:
+        import triton
+    except ImportError:
+        raise ValueError("device='cuda' needs triton, which comes with torch's CUDA builds; use device='cpu'") from None
+    return torch, triton
+
+
+Extra = Literal["torch", "remesh", "umap"]
+
+# as in pyproject.toml
+EXTRAS: dict[Extra, tuple[str, ...]] = {
+    "torch": ("torch>=2.4", "safetensors>=0.4.3"),
+    "remesh": ("pymeshlab>=2023.12",),
+    "umap": ("umap-learn>=0.5",),
+}
+
+
+def how_to_install(extra: Extra) -> str:
+    """The command that installs an extra for the Python that runs, wherever it is given.
+
+    >>> how_to_install("umap").partition(" -m ")[2]
+    'pip install "umap-learn>=0.5"'
+    """
+    python = f'"{sys.executable}"' if " " in sys.executable else sys.executable or "python"
+    # double quotes, which the shells of all systems know
+    return " ".join([python, "-m pip install", *(f'"{requirement}"' for requirement in EXTRAS[extra])])

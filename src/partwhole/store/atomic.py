@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from partwhole.store.arguments import checked_path
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @contextmanager
@@ -58,6 +62,17 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         temporary.unlink(missing_ok=True)
         raise
     _flush_folder(final.parent)
+
+
+def saved(figure: Figure, path: str | Path | None) -> Figure:
+    """The figure, written as PNG if there is a path for it."""
+    if path is not None:
+        buffer = io.BytesIO()
+        # no time stamp and no version inside, so that the same figure is the same file
+        figure.savefig(buffer, format="png", metadata={"Software": None})
+        with atomic_write(Path(path)) as file:
+            file.write(buffer.getvalue())
+    return figure
 
 
 def _open_nameless(folder: Path) -> int | None:

@@ -22,7 +22,7 @@ import numpy as np
 
 from partwhole.store.arguments import in_short
 from partwhole.store.atomic import atomic_write
-from partwhole.store.sizes import bytes_of
+from partwhole.store.text import bytes_of
 
 # raised when the layout of the files changes; older ones are then never found
 _LAYOUT = 1

@@ -42,7 +42,7 @@ from partwhole.evaluation import (
 )
 from partwhole.matching.training.config import PRESETS
 from partwhole.store.cache import Cache
-from partwhole.store.figures import as_text
+from partwhole.store.text import as_text
 
 if TYPE_CHECKING:
     from partwhole.matching.matcher import Matcher

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from partwhole.cli.shared.console import Console, output_folder
 from partwhole.cli.shared.learning import stages
 from partwhole.cli.shared.match_output import summary_of, write_map, write_pictures, write_summary
-from partwhole.store.extras import how_to_install
+from partwhole.store.arguments import how_to_install
 
 if TYPE_CHECKING:
     from partwhole.datasets.cutting.cuts import Cut

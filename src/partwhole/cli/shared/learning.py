@@ -17,8 +17,8 @@ import typer
 
 from partwhole.cli.shared.console import Console
 from partwhole.datasets.pairs import Pair, Pairs
+from partwhole.store.arguments import how_to_install
 from partwhole.store.cache import Cache
-from partwhole.store.extras import how_to_install
 
 Device = Literal["cpu", "cuda"]
 
@@ -43,7 +43,7 @@ def ready(device: Device) -> None:
         import torch  # noqa: F401
     except ModuleNotFoundError:
         raise ValueError(f"networks need torch: {how_to_install('torch')}") from None
-    from partwhole.store.accelerator import check_device
+    from partwhole.store.arguments import check_device
 
     try:
         check_device(device)

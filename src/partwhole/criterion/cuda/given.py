@@ -13,7 +13,7 @@ from partwhole.criterion.cuda.min_plus import min_plus_tensors
 from partwhole.criterion.given import GivenDistances
 from partwhole.criterion.result import Criterion
 from partwhole.mesh.surface import Mesh
-from partwhole.store.accelerator import cuda_modules
+from partwhole.store.arguments import cuda_modules
 
 
 class DeviceDistances(GivenDistances):

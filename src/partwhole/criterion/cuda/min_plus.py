@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partwhole.store.accelerator import cuda_modules
+from partwhole.store.arguments import cuda_modules
 
 if TYPE_CHECKING:
     import torch

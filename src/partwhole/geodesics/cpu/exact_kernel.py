@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba.core.options import DefaultOptions
 
-from partwhole.store.compiled import njit
+from partwhole.store.compute import njit
 
 # Functions that allocate nothing need no reference counts, whose atomic operations would take a quarter of the time. numba
 # has an option for it that is not documented; where it is missing, the same code runs, slower.

@@ -7,7 +7,7 @@ from math import sqrt
 import numpy as np
 
 from partwhole.geodesics.cpu.exact_kernel import kernel
-from partwhole.store.compiled import njit
+from partwhole.store.compute import njit
 
 # columns of `gates`: the triangle above the gate, sides, direction of the sides as seen from the ends of the base,
 # by how much other paths may be longer and still trim, how close to an earlier window another one is a copy of it (0:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from partwhole.geodesics.cpu.exact_kernel import kernel
-from partwhole.store.compiled import njit
+from partwhole.store.compute import njit
 
 N_BUCKETS = 4096  # a power of two, well above twice the longest edge over the width of a bucket
 

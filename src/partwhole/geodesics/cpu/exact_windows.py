@@ -34,7 +34,7 @@ from partwhole.geodesics.cpu.exact_pool import (
     wait,
 )
 from partwhole.geodesics.cpu.exact_queue import CURRENT, PENDING, enqueue, new_queue, pop
-from partwhole.store.compiled import njit
+from partwhole.store.compute import njit
 
 _KEEP = 1 + 1e-12  # another path must be shorter by this factor before it trims a ray
 _TOUCH = 1e-11  # a window that misses the apex by no more than this still reaches it

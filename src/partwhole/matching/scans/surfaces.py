@@ -12,7 +12,7 @@ from partwhole._ties import first_largest
 from partwhole.matching.scans.units import percent
 from partwhole.mesh import Mesh, decimate
 from partwhole.mesh.formats.common import counted
-from partwhole.mesh.orientation import consistent_orientation
+from partwhole.mesh.topology import consistent_orientation
 
 # pieces with less of the area, or fewer vertices, say nothing about where they belong
 _SMALL_SHARE, _SMALL_COUNT = 0.01, 20

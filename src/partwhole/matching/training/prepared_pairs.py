@@ -17,10 +17,8 @@ from partwhole.datasets.pairs import Pair, given_pairs
 from partwhole.matching.network.surface import Surface, distances_of, pair_weights, surface_of
 from partwhole.matching.training.config import TrainingConfig
 from partwhole.mesh import Mesh
-from partwhole.spectral.cached import is_cached
-from partwhole.spectral.filling import fill_cache
-from partwhole.store.accelerator import check_device
-from partwhole.store.arguments import check_whole_number
+from partwhole.spectral.cached import fill_cache, is_cached
+from partwhole.store.arguments import check_device, check_whole_number
 from partwhole.store.cache import Cache, CacheGiven
 
 # what is being done, how much of it is done, and how much there is
@@ -104,7 +102,8 @@ def prepare_pairs(
                 config.eigenpairs,
                 kept,
                 workers=workers,
-                progress=lambda done, total: report("eigenfunctions", done, total),
+                progress=progress,
+                label="eigenfunctions",
             )
 
         def surface(mesh: Mesh) -> Surface:

@@ -29,8 +29,7 @@ from partwhole.matching.training.run_folder import Progress, RunFolder, check_fo
 from partwhole.matching.training.schedule import learning_rate, pair_number, random_seed
 from partwhole.matching.training.steps import Step, adam, losses_of_pair, plain_steps, reproducibly, set_rate
 from partwhole.matching.training.teach import with_teacher_maps
-from partwhole.store.accelerator import check_device
-from partwhole.store.arguments import check_function, in_short
+from partwhole.store.arguments import check_device, check_function, in_short
 from partwhole.store.cache import Cache, CacheGiven
 
 # losses are fetched from the device, and progress is told, after so many iterations or seconds

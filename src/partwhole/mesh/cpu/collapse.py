@@ -11,7 +11,7 @@ import heapq
 
 import numpy as np
 
-from partwhole.store.compiled import njit
+from partwhole.store.compute import njit
 
 # A triangle may turn by acos(0.3) = 73° in one step, and its quality 4√3·area/Σ side² may not fall below 0.05.
 _LEAST_COSINE = 0.3

@@ -7,8 +7,7 @@ import re
 import numpy as np
 from jaxtyping import Float, Int, UInt8
 
-from partwhole.mesh.formats.common import Contents, FormatError, counted, shown
-from partwhole.mesh.formats.words import Words, split_words
+from partwhole.mesh.formats.common import Contents, FormatError, Words, counted, shown, split_words
 
 # what a surface can do without
 _PASSED_OVER = b"vt vn vp g o s l p mg mtllib usemtl maplib usemap bevel c_interp d_interp lod shadow_obj trace_obj"
