@@ -63,7 +63,7 @@ OTHERS = """
     pw.geodesic_distances(part, threads=-1) | threads=-1 must be at least 1, or None
     pw.geodesic_distances(part, threads="2") | threads must be a whole number or None, got '2'
     pw.geodesic_distances(part, device="tpu") | device must be 'cpu' or 'cuda', got 'tpu'
-    pw.wormhole_criterion(part, None) | D must be a matrix of float32 or float64
+    pw.wormhole_criterion(part, 3) | D must be a matrix of float32 or float64
     pw.wormhole_criterion(part, [[0, 1], [1]]) | D must be a matrix of float32 or float64, got [[0, 1], [1]]
     pw.wormhole_criterion(part, D * np.nan) | D contains nan
     pw.wormhole_criterion(part, D, metric_bound=None) | metric_bound must be a number, got None

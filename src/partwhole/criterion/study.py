@@ -13,8 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from numpy.typing import ArrayLike
 
-from partwhole.criterion.given import GivenDistances, checked_distances
-from partwhole.criterion.min_plus import Device
+from partwhole.criterion.distances import Device, PartDistances, checked_distances
 from partwhole.criterion.result import Criterion, Kind
 from partwhole.criterion.thresholds import boundary_criterion, same_loop_criterion, wormhole_criterion
 from partwhole.geodesics.metrics import Metric
@@ -139,7 +138,7 @@ def consistency(
     >>> row.consistent, round(row.found("wormhole"), 3), row.of("wormhole").n_false
     (1.0, 0.833, 0)
     """
-    distances = GivenDistances.check(part, D_part, None, None).distances
+    distances = PartDistances.check(part, D_part, None, None).distances
     whole = checked_distances("D_whole", D_whole)
     if whole.shape != distances.shape:
         raise ValueError(

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from partwhole._ties import first_largest
-from partwhole.criterion.assumptions import no_part_of_manifold
+from partwhole.criterion.result import no_part_of_manifold
 from partwhole.datasets.ground_truth import GroundTruth
 from partwhole.matching.confidence.regions import swapped_question
 from partwhole.mesh import Mesh, decimate
