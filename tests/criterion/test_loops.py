@@ -30,7 +30,7 @@ def test_spheres_with_holes(mesh: Mesh) -> None:
 
 def test_handles_are_refused() -> None:
     assert twice_genus(torus(1, 0.4, 100)) == 2
-    with pytest.raises(ValueError, match="so the whole is no sphere: use wormhole_criterion"):
+    with pytest.raises(ValueError, match="so the whole is not a sphere: use wormhole_criterion"):
         check_piece_of_sphere(torus(1, 0.4, 100))
 
 

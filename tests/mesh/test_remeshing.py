@@ -10,7 +10,7 @@ import pytest
 from partwhole.criterion import wormhole_criterion
 from partwhole.datasets.shapes.primitives import annulus, plane, slivers, sphere
 from partwhole.geodesics import geodesic_distances
-from partwhole.mesh import Mesh, refine_border
+from partwhole.mesh import Mesh, refine_boundary
 from partwhole.mesh.remeshing import remesh
 
 BOW_TIE = Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [-1, 0, 0], [0, -1, 0]], [[0, 1, 2], [0, 3, 4]])
@@ -58,7 +58,7 @@ def test_nonsense_is_refused(mesh, length, iterations, message):
 @pytest.mark.parametrize("pieces", [1, 2, 5])
 @pytest.mark.parametrize("mesh", [plane((4, 5)), annulus(n_vertices=80), Mesh(np.eye(3), [[2, 0, 1]])])
 def test_the_surface_stays(mesh, pieces):
-    refined = refine_border(mesh, pieces)
+    refined = refine_boundary(mesh, pieces)
     assert (refined.vertices[: mesh.n_vertices] == mesh.vertices).all()
     assert refined.area == pytest.approx(mesh.area, rel=1e-12)
     assert refined.euler_characteristic == mesh.euler_characteristic
@@ -75,13 +75,13 @@ def test_the_surface_stays(mesh, pieces):
 
 def test_a_closed_surface_is_returned_as_it_is():
     mesh = sphere(50)
-    refined = refine_border(mesh, 4)
+    refined = refine_boundary(mesh, 4)
     assert refined.content_hash == mesh.content_hash
 
 
 def test_exact_distances_stay_and_sound_criteria_guarantee_more():
     mesh = annulus(n_vertices=150)
-    refined = refine_border(mesh, 4)
+    refined = refine_boundary(mesh, 4)
     n = mesh.n_vertices
     D, finer = geodesic_distances(mesh, method="exact"), geodesic_distances(refined, method="exact")
     np.testing.assert_allclose(finer[:n, :n], D, rtol=1e-9, atol=1e-12)
@@ -94,4 +94,4 @@ def test_exact_distances_stay_and_sound_criteria_guarantee_more():
 
 def test_no_pieces_are_refused():
     with pytest.raises(ValueError, match="at least 1"):
-        refine_border(plane((3, 3)), 0)
+        refine_boundary(plane((3, 3)), 0)

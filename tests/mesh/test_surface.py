@@ -99,8 +99,8 @@ class TestTopology:
 
     def test_loops_that_all_touch_at_one_vertex(self):
         # 20 000 triangles with one vertex in common: minutes, if each step looked at all the edges there
-        rim = np.arange(1, 40_001).reshape(-1, 2)
-        faces = np.concatenate([np.zeros((20_000, 1), np.int64), rim], axis=1)
+        boundary = np.arange(1, 40_001).reshape(-1, 2)
+        faces = np.concatenate([np.zeros((20_000, 1), np.int64), boundary], axis=1)
         fans = Mesh(np.random.default_rng(0).random((40_001, 3)), faces)
         assert [len(loop) for loop in fans.boundary_loops] == [3] * 20_000
 

@@ -54,7 +54,7 @@ def test_sizes_as_people_write_them(text: str, size: int) -> None:
     "text", ["", "20", "GB", "-1 GB", "1,5 GB", "1e3 B", "inf GB", "nan", "٣ GB", "9" * 400 + "GB"]
 )
 def test_anything_else_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no size; give a number and a unit, such as 20 GB or 500 MB"):
+    with pytest.raises(ValueError, match="is not a size; give a number and a unit, such as 20 GB or 500 MB"):
         bytes_of(text)
 
 

@@ -46,7 +46,7 @@ def geodesic_distances(
     out: str | Path | None = None,
     threads: int | None = None,
 ) -> Float[np.ndarray, "r n"] | torch.Tensor:
-    """D[i, j]: the length of the shortest way from sources[i] to vertex j along the surface.
+    """D[i, j]: the length of the shortest path from sources[i] to vertex j along the surface.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def geodesic_distances(
         - ``"dijkstra"``: along edges. Never below the true distance; about 5 % above it, on fine meshes too.
         - ``"fast_marching"``: fronts across triangles, point sources unfolded into each triangle's plane. About 0.25 %
           off on average; it can fall below the true distance.
-        - ``"exact"``: shortest ways across the faces, to rounding (to 1e-8 where faces have no area). Slow.
+        - ``"exact"``: shortest paths across the faces, up to rounding (to 1e-8 where faces have no area). Slow.
     dtype : float32 or float64. Along edges and exact distances are summed in float64 and rounded once, so that in float32
         they are right to half a unit in the last place however many edges a path has; fast marching works in `dtype`
     device : ``"cuda"`` computes on a CUDA device and returns a torch tensor there; all methods but ``"exact"``
@@ -69,7 +69,7 @@ def geodesic_distances(
 
     Returns
     -------
-    (len(sources), n) distances, inf where there is no way. With ``sources=None`` the matrix is symmetric: fast marching
+    (len(sources), n) distances, inf where there is no path. With ``sources=None`` the matrix is symmetric: fast marching
     has a direction, so the mean of both directions is taken; chosen rows are not averaged.
 
     Examples
@@ -90,7 +90,7 @@ def geodesic_distances(
         raise ValueError(f"method must be 'fast_marching', 'dijkstra' or 'exact', got {method!r}")
     if metric is not None and not isinstance(metric, Metric):
         raise ValueError(
-            f"metric must be a Metric, got {in_short(metric)}; make one with pw.metric_at_vertices or others"
+            f"metric must be a Metric, got {in_short(metric)}; make one with pw.uniform_metric or the like"
         )
     if metric is not None and len(metric.edge_lengths) != len(mesh.edges):
         raise ValueError(
@@ -123,9 +123,10 @@ def geodesic_distances(
 def distances_from_each(
     mesh: Mesh, *, method: Method = "fast_marching", dtype: DTypeLike = np.float32
 ) -> Callable[[int], Float[np.ndarray, "n"]]:
-    """A function from a vertex to its distances, for vertices that are asked for one after the other.
+    """A function from a vertex to its distances, for vertices that are needed one after the other.
 
-    It gives what `geodesic_distances` does, and prepares once what depends on the surface alone: most of the time of one row.
+    Its results are those of `geodesic_distances`; what depends on the surface alone is computed once, which takes most of
+    the time of one row.
 
     Examples
     --------
@@ -174,7 +175,7 @@ def _check_single_precision(name: str, lengths: Float[np.ndarray, "e"]) -> None:
     """No distance is longer than all edges together."""
     mean, total = float(lengths.mean()), float(lengths.sum())
     if total > 1e37 or 0 < mean < 1e-37:
-        raise ValueError(f"{name} has edges of length {mean:.3g}, which float32 does not hold; use float64")
+        raise ValueError(f"{name} has edges of length {mean:.3g}, which float32 can't represent; use float64")
 
 
 def stencil_for(mesh: Mesh, method: Method, lengths: Float[np.ndarray, "e"]) -> Stencil:
@@ -182,7 +183,7 @@ def stencil_for(mesh: Mesh, method: Method, lengths: Float[np.ndarray, "e"]) -> 
 
 
 def working_dtype(method: Method, dtype: np.dtype) -> np.dtype:
-    """Sums along paths of thousands of edges lose digits in float32, and what is proved of them with it."""
+    """float64 for Dijkstra: sums along thousands of edges lose digits in float32, and with them the guarantee."""
     return np.dtype(np.float64) if method == "dijkstra" else dtype
 
 
@@ -327,7 +328,7 @@ def _on_cuda(
     if method == "exact":
         raise ValueError("method='exact' runs on the processor only; use device='cpu', or another method")
     if out is not None:
-        raise ValueError("out= writes from the processor; with device='cuda' save the returned tensor instead")
+        raise ValueError("out= is not supported with device='cuda'; save the returned tensor instead")
     from partwhole.geodesics.cuda.relaxation import relaxed_rows
 
     lengths, unit = _unit_lengths(lengths)
@@ -350,7 +351,7 @@ def bundles_of(graph: sparse.csr_matrix, sources: Int[np.ndarray, "r"], size: in
     graph : the edges with their lengths, both directions stored
 
     Closeness is judged by the distances to a few landmarks far from each other, not by coordinates: a hand resting on a
-    hip is far from it on the surface. The grouping bears on speed alone.
+    hip is far from it on the surface. The grouping affects the speed only.
     """
     position = _landmark_distances(graph)[sources]
     groups = []
@@ -369,7 +370,7 @@ def bundles_of(graph: sparse.csr_matrix, sources: Int[np.ndarray, "r"], size: in
 
 
 def _landmark_distances(graph: sparse.csr_matrix) -> Float[np.ndarray, "n k"]:
-    """Graph distances to landmarks, each as far as can be from those before; what is out of reach counts as far."""
+    """Graph distances to landmarks, each the farthest from those before; unreachable vertices count as far."""
     nearest = np.full(graph.shape[0], np.inf)
     columns = []
     landmark = 0

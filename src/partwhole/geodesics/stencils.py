@@ -1,4 +1,4 @@
-"""What can reach each vertex of a surface in one step: neighbours along straight segments, and triangles a front crosses."""
+"""The update stencil of each vertex: neighbours along straight segments, and triangles that a front crosses."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from partwhole.store.arguments import check_number, check_whole_number, how_to_i
 def remesh(mesh: Mesh, edge_length: float, *, iterations: int = 10) -> Mesh:
     """The same surface with edges about `edge_length` long and nearly equilateral triangles.
 
-    The vertices are new; `decimate` keeps some of the old ones. Sharp creases (30° and more) and borders are kept.
+    The vertices are new; `decimate` keeps some of the old ones. Sharp creases (30° and more) and boundaries are kept.
 
     Parameters
     ----------
@@ -45,21 +45,23 @@ def remesh(mesh: Mesh, edge_length: float, *, iterations: int = 10) -> Mesh:
     remeshed = Mesh(np.asarray(result.vertex_matrix())[used], np.searchsorted(used, faces), name=mesh.name)
     # too long an edge makes the filter collapse the surface onto a few points
     if not 0.5 < remeshed.area / mesh.area < 1.5:
-        raise ValueError(f"edge_length={edge_length} is too long for {mesh.name}, its shape is lost; choose less")
+        raise ValueError(
+            f"edge_length={edge_length} is too long for {mesh.name}, whose shape is lost; use a smaller one"
+        )
     return remeshed
 
 
-def refine_border(mesh: Mesh, pieces: int) -> Mesh:
+def refine_boundary(mesh: Mesh, pieces: int) -> Mesh:
     """The same surface with every boundary edge cut into `pieces` equal parts.
 
-    The vertices of `mesh` come first, with their numbers; the new ones lie on the border. No point of the surface moves,
-    so exact distances between the old vertices stay the same. A criterion with ``sound=True`` allows for ways out inside
-    boundary edges by half their length: on a border cut into shorter edges it gives away less, and guarantees more.
+    The vertices of `mesh` come first, with their numbers; the new ones lie on the boundary. No point of the surface moves,
+    so exact distances between the old vertices stay the same. A criterion with ``sound=True`` allows for paths that
+    leave inside boundary edges by half their length: with shorter boundary edges it guarantees more pairs.
 
     Examples
     --------
     >>> triangle = Mesh([[0, 0, 0], [3, 0, 0], [0, 3, 0]], [[0, 1, 2]])
-    >>> refined = refine_border(triangle, 3)
+    >>> refined = refine_boundary(triangle, 3)
     >>> refined.n_vertices, refined.area, len(refined.boundary_edges)
     (9, 4.5, 9)
     """
@@ -67,20 +69,20 @@ def refine_border(mesh: Mesh, pieces: int) -> Mesh:
     check_whole_number("pieces", pieces)
     if pieces < 1:
         raise ValueError(f"pieces must be at least 1, got {pieces}")
-    on_border = np.flatnonzero(mesh.faces_per_edge == 1)
-    if pieces == 1 or len(on_border) == 0:
+    on_boundary = np.flatnonzero(mesh.faces_per_edge == 1)
+    if pieces == 1 or len(on_boundary) == 0:
         return mesh
     steps = np.arange(1, pieces) / pieces
-    start, end = mesh.vertices[mesh.edges[on_border, 0]], mesh.vertices[mesh.edges[on_border, 1]]
+    start, end = mesh.vertices[mesh.edges[on_boundary, 0]], mesh.vertices[mesh.edges[on_boundary, 1]]
     between = start[:, None] + steps[:, None] * (end - start)[:, None]
-    # vertices along each border edge, from its smaller end to its larger one
-    inner = mesh.n_vertices + np.arange(len(on_border) * (pieces - 1)).reshape(len(on_border), pieces - 1)
-    chain = np.column_stack([mesh.edges[on_border, 0], inner, mesh.edges[on_border, 1]])
+    # vertices along each boundary edge, from its smaller end to its larger one
+    inner = mesh.n_vertices + np.arange(len(on_boundary) * (pieces - 1)).reshape(len(on_boundary), pieces - 1)
+    chain = np.column_stack([mesh.edges[on_boundary, 0], inner, mesh.edges[on_boundary, 1]])
     chain_of_edge = np.full(len(mesh.edges), -1)
-    chain_of_edge[on_border] = np.arange(len(on_border))
+    chain_of_edge[on_boundary] = np.arange(len(on_boundary))
 
     faces, sides = mesh.faces, chain_of_edge[mesh.opposite_edges]
-    for corner in range(3):  # a triangle may have three border edges; each round cuts one side of it
+    for corner in range(3):  # a triangle may have three boundary edges; each round cuts one side of it
         cut = sides[:, corner] >= 0
         fans, fan_sides = _fans(faces[cut], sides[cut], chain[sides[cut, corner]], corner)
         faces, sides = np.concatenate([faces[~cut], fans]), np.concatenate([sides[~cut], fan_sides])

@@ -1,4 +1,4 @@
-"""Repair: from any triangles to a `Mesh` that is a consistently oriented manifold, with an account of what was done."""
+"""Repair: from any triangles to a `Mesh` that is a consistently oriented manifold, with a report of what was changed."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def repair(
 
 
 def coincident_points(points: Float[np.ndarray, "k 3"]) -> tuple[Int[np.ndarray, "n"], Int[np.ndarray, "k"]]:
-    """Points with exactly equal coordinates made one: the first of each, in order, and the number of each point's one.
+    """Merge points with exactly equal coordinates: the first of each, in order, and for each point its number among these.
 
     >>> first, number = coincident_points(np.array([[2.0, 0, 0], [1, 0, 0], [2, 0, 0], [1, 0, -0.0]]))
     >>> first.tolist(), number.tolist()

@@ -22,8 +22,8 @@ _REPAIR = "pw.repair(vertices, faces) removes it"
 class Mesh:
     """A triangulated surface: points and the triangles between them.
 
-    What is checked here, once, and relied on everywhere below: vertices are finite, faces index existing vertices, no
-    face uses a vertex twice, and no face occurs twice. What is allowed, because real scans have it: borders, several
+    The constructor checks that vertices are finite, that faces index existing vertices, that no face uses a vertex twice,
+    and that no face occurs twice. Allowed, because real scans have them: boundaries, several
     components, edges with more than two faces, vertices without faces, triangles of area zero, mixed orientation.
 
     Parameters
@@ -66,7 +66,7 @@ class Mesh:
     def n_faces(self) -> int:
         return len(self.faces)
 
-    # --- edges and borders
+    # --- edges and boundaries
 
     @cached_property
     def _edge_table(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -84,7 +84,7 @@ class Mesh:
 
     @property
     def faces_per_edge(self) -> Int[np.ndarray, "e"]:
-        """1 on the border, 2 inside, more where the surface is not a manifold."""
+        """1 on the boundary, 2 inside, more where the surface is not a manifold."""
         return self._edge_table[2]
 
     @cached_property
@@ -99,17 +99,17 @@ class Mesh:
 
     @cached_property
     def boundary_vertices(self) -> Int[np.ndarray, "b"]:
-        """Vertices on the border, in increasing order."""
+        """Vertices on the boundary, in increasing order."""
         return np.unique(self.boundary_edges)
 
     @cached_property
     def boundary_loops(self) -> list[Int[np.ndarray, "_"]]:
-        """The border as closed chains of vertices, longest (by vertex count) first."""
+        """The boundary as closed chains of vertices, longest (by vertex count) first."""
         return sorted(trace_loops(self.boundary_edges), key=len, reverse=True)
 
     @cached_property
     def boundary_labels(self) -> Int[np.ndarray, "b"]:
-        """For each of `boundary_vertices`, the number of the connected piece of border it lies on.
+        """For each of `boundary_vertices`, the number of the connected piece of boundary it lies on.
 
         Loops that touch at a vertex count as one piece.
         """
@@ -118,7 +118,7 @@ class Mesh:
 
     @property
     def is_closed(self) -> bool:
-        """True if no edge lies on a border."""
+        """True if no edge lies on a boundary."""
         return len(self.boundary_edges) == 0
 
     @cached_property
@@ -163,7 +163,7 @@ class Mesh:
 
     @cached_property
     def genus(self) -> int:
-        """Number of handles, (2 − borders − χ)/2, of a connected, orientable manifold."""
+        """Number of handles, (2 − boundary loops − χ)/2, of a connected, orientable manifold."""
         if self.n_components != 1 or not self.is_manifold:
             raise ValueError(
                 f"{self.name} has {self.n_components} components and is {'' if self.is_manifold else 'not '}a manifold; "
@@ -210,7 +210,7 @@ class Mesh:
 
     @cached_property
     def angle_defects(self) -> Float[np.ndarray, "n"]:
-        """Integrated Gaussian curvature: 2π (π on the border) less the sum of the corner angles."""
+        """Integrated Gaussian curvature: 2π (π on the boundary) less the sum of the corner angles."""
         full = np.full(self.n_vertices, 2 * np.pi)
         full[self.boundary_vertices] = np.pi
         return full - np.bincount(
@@ -283,7 +283,7 @@ def _checked_vertices(vertices: ArrayLike, name: str) -> Float[np.ndarray, "n 3"
         raise ValueError(f"{name}: coordinates up to {np.abs(array).max():.3g} overflow when squared; scale them down")
     size = float(np.ptp(array, axis=0).max())
     if 0 < size < 1e-70:
-        raise ValueError(f"{name}: the vertices span {size:.3g}, which is lost when squared; scale them up")
+        raise ValueError(f"{name}: the vertices span {size:.3g}, which underflows when squared; scale them up")
     return array
 
 

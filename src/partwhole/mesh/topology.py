@@ -151,7 +151,7 @@ def _best_pairs(
     edge_of_half: Int[np.ndarray, "h"],
     faces_at_edge: Int[np.ndarray, "e"],
 ) -> Int[np.ndarray, "p 2"]:
-    """Partners at edges with more than two faces: best those that run along it in opposite ways, then the flattest."""
+    """Partners at edges with more than two faces: first those that run along it in opposite directions, then the flattest."""
     halves = np.flatnonzero(faces_at_edge[edge_of_half] > 2)
     if len(halves) == 0:
         return np.empty((0, 2), np.int64)

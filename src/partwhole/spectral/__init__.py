@@ -1,4 +1,4 @@
-"""Frequencies of surfaces: the Laplacian, its eigenfunctions, and maps between functions on two surfaces."""
+"""Spectral geometry: the Laplacian, its eigenfunctions, signatures, and functional maps between two surfaces."""
 
 from partwhole.spectral.cached import cached_eigenpairs
 from partwhole.spectral.eigen import Eigenpairs, eigenpairs, spectral_gradients

@@ -1,4 +1,4 @@
-"""Eigenfunctions of the Laplacian: the frequencies of a surface."""
+"""Eigenvalues and eigenfunctions of the Laplacian, and their gradients."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-# the system's count of what runs at this moment is looked at so often, at these intervals in seconds
+# how often the number of running threads is sampled, and the interval in seconds
 _LOOKS, _APART = 7, 0.003
 
 
@@ -19,7 +19,7 @@ def available_cores() -> int:
 
 
 def free_cores() -> int:
-    """Of these, how many nothing else runs on, by what ran in the last minute and by what runs now; at least 1."""
+    """Number of these that are idle, by the load of the last minute and by what runs now; at least 1."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     if round(load) > 0 and (now := _running_now()) is not None:
         # the minute may have been that of an installation, or of this program itself
@@ -28,7 +28,7 @@ def free_cores() -> int:
 
 
 def _running_now(state: Path = Path("/proc/loadavg")) -> float | None:
-    """How many threads but this one want a core; None where the system does not say."""
+    """Number of other threads that are running or ready to run; None where the system does not say."""
     seen = []
     try:
         for _ in range(_LOOKS):
@@ -40,10 +40,10 @@ def _running_now(state: Path = Path("/proc/loadavg")) -> float | None:
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """`numba.njit(**options)`; with cache=True, folders that can't be written or read stop nothing.
+    """`numba.njit(**options)`; with cache=True, a cache folder that can't be written or read is no error.
 
-    numba itself refuses a function if neither the folder of its file nor the user's folder for cached files can be written,
-    as for a user without a home of a library that others installed, and fails on a full disk.
+    numba itself raises an error if neither the folder of the file nor the user's cache folder can be written, as for a user
+    without a home folder, and on a full disk.
     """
 
     import numba  # here, since it takes long and counting cores does not need it

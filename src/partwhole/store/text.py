@@ -7,9 +7,9 @@ import unicodedata
 
 
 def displayable(text: str) -> str:
-    r"""A name in one line of printable characters: others are written as escapes, blanks of every width as one blank.
+    r"""A name as one line of printable characters: others are written as escapes, all kinds of spaces as a plain space.
 
-    Names of files need not be UTF-8; Python keeps a byte that is not as half a character, which no output takes.
+    Names of files need not be UTF-8; Python represents other bytes by surrogates, which can't be printed.
 
     >>> displayable("sc\udcffan\n.ply"), displayable("scan\u202f2.ply"), displayable("Knochen ä 骨.ply")
     ('sc\\xffan\\n.ply', 'scan 2.ply', 'Knochen ä 骨.ply')
@@ -26,7 +26,7 @@ def _shown(character: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """The text in one line that Markdown shows as it is: no HTML, no link, no picture, no new cell of a table.
+    """The text as one line that Markdown shows literally: without HTML, links, images or new table cells.
 
     >>> print(escaped("<img src=x>|a\\nb [c](d).ply"))
     &lt;img src=x&gt;\\|a b \\[c\\](d).ply
@@ -44,7 +44,7 @@ _IN_ANY_CASE = {name.lower(): size for name, size in _UNITS.items()}
 
 
 def bytes_of(text: str) -> int:
-    """How many bytes a size is. Only 0 does without a unit: who writes 20 rarely means bytes.
+    """The number of bytes of a size, such as 20 GB. A unit is required, except for 0.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def bytes_of(text: str) -> int:
     said = re.fullmatch(r"(\d{1,15}(?:\.\d{0,15})?) *([a-z]*)", text.strip().lower(), re.ASCII)
     unit = None if said is None else 1 if float(said[1]) == 0 and not said[2] else _IN_ANY_CASE.get(said[2])
     if said is None or unit is None:
-        raise ValueError(f"{text!r} is no size; give a number and a unit, such as 20 GB or 500 MB")
+        raise ValueError(f"{text!r} is not a size; give a number and a unit, such as 20 GB or 500 MB")
     return round(float(said[1]) * unit)
 
 
@@ -74,7 +74,7 @@ def size_in_words(size: int) -> str:
 
 
 def as_text(name: str, *, longest: int = 60) -> str:
-    r"""A name as it can stand in a figure: no formula, no character that the font lacks, not too long.
+    r"""A name for the text of a figure: not read as a formula, without characters that the font lacks, and not too long.
 
     >>> as_text(r"$\frac{a.ply"), as_text("骨.ply"), as_text("a" * 40 + "b" * 40, longest=21)
     ('\\$\\frac{a.ply', '□.ply', 'aaaaaaaaaa…bbbbbbbbbb')

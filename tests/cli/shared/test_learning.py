@@ -49,7 +49,7 @@ def test_a_cache_without_a_place_is_a_note(monkeypatch: pytest.MonkeyPatch) -> N
     console = Console(quiet=True)
     assert chosen_cache(True, console) is None
     assert console.notes == [
-        "nothing is kept for other runs: the cache has no place, since you have no home folder here; set PARTWHOLE_CACHE"
+        "nothing is kept for other runs: there is no folder for the cache, since you have no home folder; set PARTWHOLE_CACHE"
     ]
 
 

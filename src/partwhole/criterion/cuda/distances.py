@@ -40,7 +40,7 @@ def min_plus_tensors(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def min_plus_arrays(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The same for NumPy arrays: there and back again."""
+    """The same for NumPy arrays, copied to the device and back."""
     torch, _ = cuda_modules()
     return min_plus_tensors(torch.tensor(a, device="cuda"), torch.tensor(b, device="cuda")).cpu().numpy()
 

@@ -80,7 +80,7 @@ def _bend_range(gates, corner, closed, total, arrival):
             offset += total
         low, high = far - offset, total - far - offset
     else:
-        # the fan of a border vertex does not close: far enough to either side will do
+        # the fan of a boundary vertex does not close: far enough to either side will do
         low, high = far - offset, angle
         if low > angle:
             low, high = 0.0, -far - offset

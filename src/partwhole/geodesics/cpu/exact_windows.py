@@ -206,7 +206,7 @@ def _cross_left(
         b0, b1 = _trim(b0, b1, sx, sy, sigma, side, at_start, at_apex)
         if not (b1 - b0 > THIN * side and sy > 0.0):
             continue
-        # the end of the base lies on the other side of all these rays: its way to b0 crosses them all
+        # the end of the base lies on the other side of all these rays: its path to b0 crosses them all
         dx, dy, ex = base * cosine - b0, base * sine, sx - b0
         if at_end + sqrt(dx * dx + dy * dy) < sigma + sqrt(ex * ex + sy * sy):
             continue
@@ -218,7 +218,7 @@ def _cross_left(
 
 @kernel
 def _trim(b0, b1, sx, sy, sigma, side, at_start, at_end):
-    """What is left of [b0, b1] where the ways along the side from its two ends are shorter than the rays from s.
+    """What is left of [b0, b1] where the paths along the side from its two ends are shorter than the rays from s.
 
     The start gets to the point b by at_start + b, s by sigma + |s - b|; they are equal at b = excess / (2 gain).
     """
@@ -243,7 +243,7 @@ def _trim(b0, b1, sx, sy, sigma, side, at_start, at_end):
 def _forget_repeated(gate, slack, window, windows, following, waiting, counters):
     """Trim the windows of a list by all that have crossed the gate before, where those were as short, within the slack.
 
-    In flat triangles, and where sheets lie on each other, many ways are equally long and no vertex trims them: rays could
+    In flat triangles, and where sheets lie on each other, many paths are equally long and no vertex trims them: rays could
     wind around a vertex for ever, and take every combination of sheets.
     """
     while window >= 0:
@@ -282,7 +282,7 @@ def _forget_repeated(gate, slack, window, windows, following, waiting, counters)
 
 @kernel
 def _length(sigma, x, y, b):
-    """Length of the way by a window to the point b of its gate."""
+    """Length of the path by a window to the point b of its gate."""
     return sigma + sqrt((b - x) * (b - x) + y * y)
 
 

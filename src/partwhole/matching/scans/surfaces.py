@@ -77,7 +77,7 @@ def prepare_surface(mesh: Mesh, role: Literal["part", "whole"], *, most_vertices
     wanted = max(most_vertices, min(_LEAST, pieces.n_vertices))
     decimated = pieces.n_vertices > _WORTHWHILE * wanted
     if decimated:
-        fewer = decimate(pieces, wanted, keep_border=False)
+        fewer = decimate(pieces, wanted, keep_boundary=False)
         pieces, to_given = fewer.mesh, to_given[fewer.to_fine]
         if pieces.n_vertices > max(_MOST, _WORTHWHILE * most_vertices):
             raise ValueError(

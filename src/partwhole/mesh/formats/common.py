@@ -16,12 +16,12 @@ class MeshWarning(UserWarning):
 
 
 class FormatError(ValueError):
-    """A defect and its place; `read_mesh` adds the name of the file."""
+    """A defect of a file, with its place; `read_mesh` adds the name of the file."""
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What a file says, before any of it is judged: points, polygons, and where in the file each one stands."""
+    """The contents of a file before they are checked: points, polygons, and where in the file each one is."""
 
     vertices: Float[np.ndarray, "n 3"]
     corners: Int[np.ndarray, "c"]

@@ -30,7 +30,7 @@ def decode(data: bytes) -> Contents:
     unknown = np.flatnonzero(role == _UNKNOWN)
     if len(unknown):
         at = int(unknown[0])
-        raise FormatError(f"line {rows.lines[at]}: {shown(rows.row(at)[0])} is no keyword of OBJ")
+        raise FormatError(f"line {rows.lines[at]}: {shown(rows.row(at)[0])} is not a keyword of OBJ")
     points, polygons = rows.rows(role == _VERTEX).columns(1), rows.rows(role == _FACE).columns(1)
     sizes = polygons.widths
     numbers = _without_attributes(polygons).ints()

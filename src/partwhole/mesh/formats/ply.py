@@ -98,13 +98,11 @@ def read_header(data: bytes) -> Header:
         raise FormatError("line 1: a PLY file begins with a line 'ply'")
     end = re.search(rb"[\r\n]end_header[ \t]*(\r\n|\r|\n)", data)
     if end is None:
-        raise FormatError("line 1: the header has no line 'end_header'; the file is cut off or is no PLY")
+        raise FormatError("line 1: the header has no line 'end_header'; the file is truncated or not a PLY file")
     lines = data[: end.end()].splitlines()
     said = sum(line.lstrip().startswith((b"element", b"property")) for line in lines)
     if said > _MOST_LINES:
-        raise FormatError(
-            f"line 1: the header has {said} elements and properties, more than {_MOST_LINES} are not read"
-        )
+        raise FormatError(f"line 1: the header has {said} elements and properties; at most {_MOST_LINES} are supported")
     byte_order: str | None = None
     elements: list[Element] = []
     for number, line in enumerate(lines[1:-1], 2):
@@ -119,7 +117,7 @@ def read_header(data: bytes) -> Header:
             case ["property", *_] if elements:
                 elements[-1] = _with_property(elements[-1], words, number)
             case _:
-                raise FormatError(f"line {number}: {shown(line.strip())} can't stand here in a PLY header")
+                raise FormatError(f"line {number}: {shown(line.strip())} is not valid here in a PLY header")
     if byte_order is None:
         raise FormatError("line 2: the header does not say its format: 'format ascii 1.0' or one of the binary ones")
     empty = next((e for e in elements if e.count and not e.properties), None)
@@ -136,7 +134,7 @@ def _with_property(element: Element, words: list[str], line: int) -> Element:
             added = Property(name, _KINDS[kind])
         case _:
             text = shown(" ".join(words).encode())
-            raise FormatError(f"line {line}: {text} is not a property with types that PLY has")
+            raise FormatError(f"line {line}: {text} is not a property of a type that PLY has")
     if element.find(added.name) is not None:
         raise FormatError(f"line {line}: element {element.name} has two properties called {shown(added.name.encode())}")
     return Element(element.name, element.count, element.line, (*element.properties, added))

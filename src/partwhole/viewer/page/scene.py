@@ -61,7 +61,7 @@ class Shown:
         if kept is not None:
             mesh = Mesh(self.full.vertices[kept["to_full"]], kept["faces"], name=self.full.name)
             return Shown(self.full, mesh, kept["to_full"], kept["to_shown"])
-        simpler = decimate(self.full, most, keep_border=False)
+        simpler = decimate(self.full, most, keep_boundary=False)
         if cache is not None:
             arrays = {"to_full": simpler.to_fine, "to_shown": simpler.to_coarse, "faces": simpler.mesh.faces}
             cache.put(key, arrays)
