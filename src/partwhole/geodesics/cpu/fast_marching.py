@@ -303,6 +303,8 @@ def sift_up(heap, place, distance, u):
 
 
 FIRST_REACH = 128  # vertices that are settled before the sweep goes on; 64 to 512 make no difference
+# sweeps over the same vertices before they are ordered anew; ordinary meshes need at most about 100
+MOST_SWEEPS = 1000
 
 
 class Steps(NamedTuple):
@@ -330,8 +332,10 @@ def relax(order, sources, distance, steps, limits):
         for e in range(segment_start[source], segment_start[source + 1]):
             waiting[segment_from[e]] = 1
     reach = min(FIRST_REACH, len(order))
+    sweeps = 0
     while True:
         moved = False
+        sweeps += 1
         for position in range(reach):
             v = order[position]
             if waiting[v] == 0:
@@ -366,6 +370,12 @@ def relax(order, sources, distance, steps, limits):
             if reach == len(order):
                 return
             reach = min(2 * reach, len(order))
+            sweeps = 0
+        elif sweeps == MOST_SWEEPS:
+            # around a vertex of very high degree all paths lead through it, and the order of arrival is arbitrary there:
+            # squared lengths prefer paths of many short edges, along which fronts advance
+            order = arrival_order(sources, segment_start, segment_from, segment_length * segment_length)
+            reach = len(order)
 
 
 @njit(cache=True, nogil=True)
