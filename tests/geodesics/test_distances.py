@@ -159,7 +159,7 @@ def test_single_precision_survives_extreme_units(size):
 
 @pytest.mark.parametrize("size", [1e-45, 1e45])
 def test_lengths_that_single_precision_does_not_hold_are_refused(size):
-    with pytest.raises(ValueError, match="float32 can.t represent"):
+    with pytest.raises(ValueError, match="float32 can't represent"):
         geodesic_distances(sphere(50).scaled(size), [0], dtype=np.float32)
 
 

@@ -7,8 +7,7 @@ from math import cos, pi, sin
 import numpy as np
 
 from partwhole.geodesics.cpu.exact_fans import next_corner, previous_corner
-from partwhole.geodesics.cpu.exact_kernel import kernel
-from partwhole.geodesics.cpu.exact_pool import (
+from partwhole.geodesics.cpu.exact_queue import (
     ANGLE,
     APEX_X,
     APEX_Y,
@@ -19,9 +18,10 @@ from partwhole.geodesics.cpu.exact_pool import (
     LEFT,
     RIGHT,
     THIN,
+    enqueue,
+    kernel,
     wait,
 )
-from partwhole.geodesics.cpu.exact_queue import enqueue
 
 _ANGLE_TOUCH = 1e-9  # as much is added to the directions into which a path may bend
 

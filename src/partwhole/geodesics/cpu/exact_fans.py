@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwhole.geodesics.cpu.exact_kernel import kernel
+from partwhole.geodesics.cpu.exact_queue import kernel
 from partwhole.store.compute import njit
 
 _ANGLE_TOLERANCE = 1e-11  # excess below which a vertex counts as flat: rays pass it on both sides

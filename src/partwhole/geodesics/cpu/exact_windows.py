@@ -8,8 +8,7 @@ import numpy as np
 
 from partwhole.geodesics.cpu.exact_bends import leave_vertex, room_for_vertex
 from partwhole.geodesics.cpu.exact_fans import next_corner, previous_corner
-from partwhole.geodesics.cpu.exact_kernel import kernel
-from partwhole.geodesics.cpu.exact_pool import (
+from partwhole.geodesics.cpu.exact_queue import (
     ANGLE,
     APEX_X,
     APEX_Y,
@@ -19,21 +18,26 @@ from partwhole.geodesics.cpu.exact_pool import (
     BUDGET,
     COS_LEFT,
     COS_RIGHT,
+    CURRENT,
     FORWARD,
     FREE_COUNT,
     LEFT,
+    PENDING,
     REPEAT,
     RIGHT,
     SIN_LEFT,
     SIN_RIGHT,
     SLACK,
     THIN,
+    enqueue,
     grown,
+    kernel,
+    new_queue,
+    pop,
     release,
     take,
     wait,
 )
-from partwhole.geodesics.cpu.exact_queue import CURRENT, PENDING, enqueue, new_queue, pop
 from partwhole.store.compute import njit
 
 _KEEP = 1 + 1e-12  # another path must be shorter by this factor before it trims a ray
