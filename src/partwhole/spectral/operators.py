@@ -38,7 +38,7 @@ def laplacian(mesh: Mesh) -> Laplacian:
     """L_ij = −(cot α_ij + cot β_ij)/2 on the edges of an intrinsic Delaunay triangulation of the surface; rows sum to 0.
 
     The tufted Laplacian of Sharp and Crane (2020): where each edge has two faces it is the cotangent Laplacian after
-    edges were flipped, within the surface, until no weight is negative; boundaries have free ends (Neumann). It is defined on
+    edges were flipped, within the surface, until no weight is negative, with Neumann boundary conditions. It is defined on
     slivers, on coincident vertices, on edges with three faces or more, on surfaces that can't be oriented and on several
     components. Where triangles are (nearly) degenerate all edges are lengthened by up to 10⁻⁵ of their mean, and the areas
     are those of the surface so changed; otherwise the masses sum to the area of the mesh.
