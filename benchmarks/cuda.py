@@ -59,7 +59,7 @@ def distances(size: int) -> list[list[str]]:
 def min_plus(vertices: int, boundary: int) -> list[list[str]]:
     import torch
 
-    from partwhole.criterion.cuda.min_plus import min_plus_tensors
+    from partwhole.criterion.cuda.distances import min_plus_tensors
 
     to_boundary = torch.rand(boundary, vertices, device="cuda")
     across = torch.rand(boundary, boundary, device="cuda")

@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 from numba import njit
 
-from partwhole.criterion.min_plus import min_plus
-from partwhole.store.cores import available_cores
+from partwhole.criterion.distances import min_plus
+from partwhole.store.compute import available_cores
 from recording import heading, save, table
 
 CHAINS, STEPS = 8, 32

@@ -25,7 +25,7 @@ MESHES = """
     pw.metric_on_faces({given}, np.ones(9))
     pw.uniform_metric({given}, 1.0)
     pw.scale_invariant_metric({given})
-    pw.refine_border({given}, 2)
+    pw.refine_boundary({given}, 2)
     pw.remesh({given}, 0.1)
     pw.write_mesh({given}, "x.ply")
     pw.datasets.cut_plane({given}, (0, 0, 0), (0, 0, 1))
@@ -58,12 +58,12 @@ OTHERS = """
     pw.geodesic_distances(part, "all") | sources must be a list of vertex numbers
     pw.geodesic_distances(part, [0.5]) | sources must be a list of vertex numbers
     pw.geodesic_distances(part, dtype="double precision") | dtype must be float32 or float64, got 'double precision'
-    pw.geodesic_distances(part, metric=2.0) | metric must be a Metric, got 2.0; make one with pw.metric_at_vertices
+    pw.geodesic_distances(part, metric=2.0) | metric must be a Metric, got 2.0; make one with pw.uniform_metric
     pw.geodesic_distances(part, out=3.5) | out must be a path, a str or pathlib.Path, got 3.5
     pw.geodesic_distances(part, threads=-1) | threads=-1 must be at least 1, or None
     pw.geodesic_distances(part, threads="2") | threads must be a whole number or None, got '2'
     pw.geodesic_distances(part, device="tpu") | device must be 'cpu' or 'cuda', got 'tpu'
-    pw.wormhole_criterion(part, None) | D must be a matrix of float32 or float64
+    pw.wormhole_criterion(part, 3) | D must be a matrix of float32 or float64
     pw.wormhole_criterion(part, [[0, 1], [1]]) | D must be a matrix of float32 or float64, got [[0, 1], [1]]
     pw.wormhole_criterion(part, D * np.nan) | D contains nan
     pw.wormhole_criterion(part, D, metric_bound=None) | metric_bound must be a number, got None
@@ -73,8 +73,8 @@ OTHERS = """
     pw.decimate(part, -3) | n_vertices=-3 is too few
     pw.farthest_points(part, 5.5) | count must be a whole number, got 5.5
     pw.farthest_points(part, 5, first="a") | first must be a whole number or None, got 'a'
-    pw.farthest_points(part, 5, seed=-1) | seed must be a whole number from 0 on, or a numpy.random.Generator, got -1
-    pw.refine_border(part, None) | pieces must be a whole number, got None
+    pw.farthest_points(part, 5, seed=-1) | seed must be a non-negative whole number or a numpy.random.Generator, got -1
+    pw.refine_boundary(part, None) | pieces must be a whole number, got None
     pw.remesh(part, "x") | edge_length must be a number, got 'x'
     pw.remesh(part, 0.1, iterations=2.5) | iterations must be a whole number, got 2.5
     pw.uniform_metric(part, "2") | scale must be a number, got '2'

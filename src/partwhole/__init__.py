@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         uniform_metric,
     )
     from partwhole.matching import Matcher, TrainingConfig, WormholeLoss, evaluate, match, train
-    from partwhole.mesh import Mesh, decimate, farthest_points, read_mesh, refine_border, remesh, repair, write_mesh
+    from partwhole.mesh import Mesh, decimate, farthest_points, read_mesh, refine_boundary, remesh, repair, write_mesh
 
 __all__ = [
     "TCIE",
@@ -41,7 +41,7 @@ __all__ = [
     "metric_at_vertices",
     "metric_on_faces",
     "read_mesh",
-    "refine_border",
+    "refine_boundary",
     "remesh",
     "repair",
     "same_loop_criterion",

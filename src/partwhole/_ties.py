@@ -1,4 +1,4 @@
-"""What decides where several are equal up to rounding, which differs between processors: the first of them, everywhere."""
+"""Ties: of values that are equal up to rounding, which differs between processors, the first is chosen everywhere."""
 
 from __future__ import annotations
 

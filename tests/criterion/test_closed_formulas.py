@@ -57,7 +57,7 @@ def test_cap_of_a_sphere(angle: float) -> None:
     D = np.arccos(np.clip(cap.vertices @ cap.vertices.T, -1, 1))
     np.fill_diagonal(D, 0)
     polar = np.arccos(np.clip(cap.vertices[:, 2], -1, 1))
-    pole, border = int(polar.argmin()), cap.boundary_vertices
+    pole, boundary = int(polar.argmin()), cap.boundary_vertices
     step = np.linalg.norm(np.diff(cap.vertices[cap.boundary_edges], axis=1), axis=2).max()
     for criterion in (boundary_criterion, wormhole_criterion, same_loop_criterion):
         K = criterion(cap, D).threshold
@@ -66,10 +66,10 @@ def test_cap_of_a_sphere(angle: float) -> None:
         assert -1e-7 <= excess.min() <= excess.max() <= step
         assert K[pole, pole] == pytest.approx(2 * angle)
     # between boundary vertices the straight line itself
-    K = wormhole_criterion(cap, D).threshold[np.ix_(border, border)]
-    chord = np.linalg.norm(cap.vertices[border][:, None] - cap.vertices[border][None], axis=2)
+    K = wormhole_criterion(cap, D).threshold[np.ix_(boundary, boundary)]
+    chord = np.linalg.norm(cap.vertices[boundary][:, None] - cap.vertices[boundary][None], axis=2)
     np.testing.assert_allclose(K, chord, atol=1e-7)
-    assert np.all(boundary_criterion(cap, D).threshold[np.ix_(border, border)] == 0)
+    assert np.all(boundary_criterion(cap, D).threshold[np.ix_(boundary, boundary)] == 0)
 
 
 @pytest.mark.parametrize("criterion", [boundary_criterion, wormhole_criterion, same_loop_criterion])

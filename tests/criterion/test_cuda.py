@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from partwhole.criterion import boundary_criterion, same_loop_criterion, wormhole_criterion
-from partwhole.criterion.min_plus import min_plus
+from partwhole.criterion.distances import min_plus
 from partwhole.datasets.shapes.primitives import sphere
 from partwhole.geodesics import geodesic_distances
 

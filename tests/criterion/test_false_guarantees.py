@@ -15,7 +15,7 @@ import pytest
 from partwhole.criterion import Criterion, boundary_criterion, same_loop_criterion, wormhole_criterion
 from partwhole.geodesics import geodesic_distances
 from partwhole.geodesics.metrics import Metric, metric_at_vertices, metric_on_faces, uniform_metric
-from partwhole.mesh import Mesh, refine_border
+from partwhole.mesh import Mesh, refine_boundary
 
 CRITERIA: dict[str, Any] = {
     "boundary": boundary_criterion,
@@ -69,7 +69,7 @@ def random_lost(rng: np.random.Generator) -> Lost:
         n = int(rng.integers(7, 11) if genus else rng.integers(5, 12))
         faces = random_faces(rng, n, genus)
         if genus == 0 and rng.random() < 0.2:
-            faces = faces[1:]  # a whole with a border of its own
+            faces = faces[1:]  # a whole with a boundary of its own
         size = int(rng.choice([2, 4, 10]))
         vertices = rng.integers(-size, size, size=(n, 3), endpoint=True).astype(float)
         keep = rng.random(len(faces)) < rng.uniform(0.5, 0.97)
@@ -114,9 +114,9 @@ def check_claims(rng: np.random.Generator) -> dict[tuple[str, str], int]:
         for method, sound in (("dijkstra", False), ("exact", True)):
             on_whole = geodesic_distances(given.whole, method=method, metric=metric, threads=1)
             on_whole = on_whole[np.ix_(given.kept, given.kept)]
-            # a finer border changes the graph, but not the surface
+            # a finer boundary changes the graph, but not the surface
             for pieces in (1,) if metric or not sound else (1, 5):
-                part = refine_border(given.part, pieces)
+                part = refine_boundary(given.part, pieces)
                 used = bound if isinstance(bound, Metric) else None
                 on_part = geodesic_distances(part, method=method, metric=used, threads=1)
                 for D in (on_part, on_part.astype(np.float32)):
@@ -203,7 +203,7 @@ def test_edge_lengths_that_no_triangle_has_prove_nothing_about_ways_across_faces
     D = geodesic_distances(part, method="exact", metric=metric)
     said = wormhole_criterion(part, D, metric_bound=metric, sound=True).statement
     assert "not proved: under the metric 2 of" in said
-    assert "have a side longer than the two others together" in said
+    assert "violate the triangle inequality" in said
     assert wormhole_criterion(part, torn.D_part, metric_bound=metric).statement.startswith("proved")
 
 
@@ -237,7 +237,7 @@ def test_a_part_that_no_manifold_has_proves_nothing() -> None:
             false += false_pairs(found, D, on_whole)
             for said in (found.statement, criterion(part, D, sound=True).statement):
                 assert said.startswith("not proved: ")
-                assert "more than two faces, so the whole is no manifold" in said
+                assert "more than two faces, so the whole is not a manifold" in said
     assert seen > 20
     assert false > 0  # the statement is needed
 
@@ -250,7 +250,9 @@ def test_a_closed_surface_that_another_one_touches_proves_nothing(graph_distance
         mesh = Mesh(there, [*tetrahedron.tolist(), *others])
         said = wormhole_criterion(mesh, graph_distances(mesh)).statement
         assert "not proved: mesh has faces all around vertex 0 and others that touch it there" in said
-    touching = Mesh(there, [[0, 1, 2], [0, 4, 5]])  # two fans with borders: a manifold can have lost what was between
+    touching = Mesh(
+        there, [[0, 1, 2], [0, 4, 5]]
+    )  # two fans with boundaries: a manifold can have lost what was between
     assert wormhole_criterion(touching, graph_distances(touching)).statement.startswith("proved")
 
 

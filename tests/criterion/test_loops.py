@@ -6,7 +6,7 @@ import pytest
 from partwhole.criterion.loops import check_piece_of_sphere, twice_genus
 from partwhole.datasets.shapes.primitives import annulus, cylinder, plane, sphere, torus
 from partwhole.mesh import Mesh
-from partwhole.mesh.separation import separate
+from partwhole.mesh.topology import separate
 
 
 def moebius_strip(n: int = 12) -> Mesh:
@@ -30,7 +30,7 @@ def test_spheres_with_holes(mesh: Mesh) -> None:
 
 def test_handles_are_refused() -> None:
     assert twice_genus(torus(1, 0.4, 100)) == 2
-    with pytest.raises(ValueError, match="so the whole is no sphere: use wormhole_criterion"):
+    with pytest.raises(ValueError, match="so the whole is not a sphere: use wormhole_criterion"):
         check_piece_of_sphere(torus(1, 0.4, 100))
 
 

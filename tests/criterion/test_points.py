@@ -7,7 +7,7 @@ from partwhole import boundary_criterion, geodesic_distances, wormhole_criterion
 from partwhole.criterion.points import criterion_of_points
 from partwhole.criterion.reference import brute_force_threshold
 from partwhole.datasets import annulus, swiss_roll
-from partwhole.embedding import boundary_points, graph_distances, neighbour_graph
+from partwhole.embedding import TCIE, WHCIE, boundary_points, graph_distances, neighbour_graph
 
 
 @pytest.fixture(scope="module")
@@ -83,3 +83,18 @@ def test_without_boundary_every_pair_is_guaranteed(graph) -> None:
 def test_wormholes_need_points(graph) -> None:
     with pytest.raises(ValueError, match="needs straight lines between boundary points: give points"):
         criterion_of_points("wormhole", graph_distances(graph), np.array([0, 1]))
+
+
+@pytest.mark.parametrize("cls", [WHCIE, TCIE])
+@pytest.mark.parametrize("soft", [False, True])
+def test_new_points_are_judged_by_the_same_formula(roll, cls: type, soft: bool) -> None:
+    estimator = cls(n_neighbors=8, soft=soft).fit(roll.points)
+    D = estimator.dist_matrix_.astype(np.float64)
+    kind = "wormhole" if cls is WHCIE else "boundary"
+    expected = criterion_of_points(kind, D, estimator.boundary_, roll.points)
+    found = estimator._new_guarantees(D)
+    apart = ~np.eye(len(D), dtype=bool)  # the diagonal is set in `Criterion`; a new point has none
+    if soft:
+        np.testing.assert_allclose(found[apart], expected.soft_mask[apart], rtol=1e-12)
+    else:
+        np.testing.assert_array_equal(found[apart], expected.mask[apart])

@@ -13,7 +13,7 @@ import pytest
 from partwhole.criterion import boundary_criterion, consistency, same_loop_criterion, wormhole_criterion
 from partwhole.datasets.published.pfaust import PFaust
 from partwhole.geodesics import geodesic_distances
-from partwhole.mesh import read_mesh, refine_border
+from partwhole.mesh import read_mesh, refine_boundary
 
 CRITERIA = (boundary_criterion, wormhole_criterion, same_loop_criterion)
 FEW, TEN = [25, 88], [0, 10, 25, 37, 48, 53, 66, 72, 81, 99]
@@ -51,7 +51,7 @@ def test_graph_and_exact_distances_of_ten_shapes_have_no_false_guarantee(data_ro
 def test_exact_distances_have_no_false_guarantee_in_sound_mode(data_root, level, pieces):
     cut = PFaust(data_root, level).cut(25)
     n = cut.part.n_vertices
-    part = refine_border(cut.part, pieces)
+    part = refine_boundary(cut.part, pieces)
     rows = np.random.default_rng(0).choice(n, 40, replace=False)
     D = geodesic_distances(part, rows, method="exact")
     from_boundary = geodesic_distances(part, part.boundary_vertices, method="exact")

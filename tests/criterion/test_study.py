@@ -99,7 +99,7 @@ def test_errors(torn_sphere) -> None:
     with pytest.raises(ValueError, match="D_whole contains nan"):
         consistency(torn.part, D, np.full_like(W, np.nan))
     for criteria in (["wormhole", "wormhole"], ["wormholes"]):
-        with pytest.raises(ValueError, match="criteria must be different ones out of"):
+        with pytest.raises(ValueError, match="criteria must be distinct and among"):
             consistency.__wrapped__(torn.part, D, W, criteria=criteria)  # past the check of the annotation
     study = consistency(torn.part, D, W, criteria=["boundary"])
     with pytest.raises(ValueError, match="got 2 kinds"):

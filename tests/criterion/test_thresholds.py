@@ -14,7 +14,7 @@ from partwhole.criterion.reference import brute_force_threshold
 from partwhole.criterion.result import Criterion
 from partwhole.criterion.wormhole_graph import wormhole_graph_distances
 from partwhole.datasets.shapes.primitives import plane, torus
-from partwhole.geodesics import uniform_metric
+from partwhole.geodesics import geodesic_distances, uniform_metric
 from partwhole.geodesics.metrics import Metric
 from partwhole.mesh import Mesh
 
@@ -310,3 +310,47 @@ def test_a_number_does_not_say_how_long_boundary_edges_are(torn_sphere, kind: st
     ):
         run(kind, torn.part, torn.D_part, metric_bound=number, sound=True)
     run(kind, torn.part, torn.D_part, metric_bound=number)
+
+
+# --- distances along edges, if none are given
+
+
+@pytest.mark.parametrize("kind", CRITERIA)
+@pytest.mark.parametrize("sound", [False, True])
+def test_without_distances_those_along_edges_are_taken(torn_sphere, kind: str, sound: bool) -> None:
+    mesh = torn_sphere(1).part
+    D = geodesic_distances(mesh, method="dijkstra")
+    expected, found = run(kind, mesh, D, sound=sound), CRITERIA[kind](mesh, sound=sound)
+    np.testing.assert_array_equal(found.distances, D)
+    np.testing.assert_array_equal(found.threshold, expected.threshold)
+    np.testing.assert_array_equal(found.mask, expected.mask)
+    assert found.statement == expected.statement
+    assert found.statement.startswith("proved for")
+    rows = [5, 3, 40]
+    chosen = CRITERIA[kind](mesh, rows=rows, sound=sound)
+    np.testing.assert_allclose(chosen.threshold, expected.threshold[rows], rtol=1e-12)
+    np.testing.assert_array_equal(chosen.mask, expected.mask[rows])
+
+
+def test_distances_along_edges_are_measured_with_the_metric(torn_sphere) -> None:
+    mesh = torn_sphere(1).part
+    metric = uniform_metric(mesh, 2.0)
+    D = geodesic_distances(mesh, method="dijkstra", metric=metric)
+    np.testing.assert_array_equal(
+        wormhole_criterion(mesh, metric_bound=metric).mask, wormhole_criterion(mesh, D, metric_bound=metric).mask
+    )
+    with pytest.raises(ValueError, match=r"metric_bound=0\.5 without D: .* give the Metric, or D"):
+        wormhole_criterion(mesh, metric_bound=0.5)
+
+
+def test_distances_from_the_boundary_alone_are_refused(torn_sphere) -> None:
+    torn = torn_sphere(1)
+    with pytest.raises(ValueError, match="from_boundary was given without D"):
+        wormhole_criterion(torn.part, from_boundary=torn.D_part[torn.part.boundary_vertices])
+
+
+def test_without_distances_on_a_closed_surface() -> None:
+    closed = torus(n_vertices=200)
+    assert wormhole_criterion(closed).fraction == 1
+    assert wormhole_criterion(closed, rows=[3]).mask.all()
+    assert wormhole_criterion(closed, rows=[]).mask.shape == (0, closed.n_vertices)

@@ -38,7 +38,7 @@ def test_devices_agree_but_for_a_few_pairs_on_slivers():
     found, expected = on_both_devices(slivers(900), "fast_marching", np.float64)
     apart = expected > 0
     difference = np.abs(found[apart] / expected[apart] - 1)
-    assert (difference > 1e-6).mean() < 0.02  # where the order of visits matters; see geodesics/cpu/relaxation.py
+    assert (difference > 1e-6).mean() < 0.02  # where the order of visits matters; see geodesics/cpu/fast_marching.py
     assert difference.max() < 0.1
 
 

@@ -70,7 +70,7 @@ def test_rays_that_run_exactly_through_vertices():
     assert np.allclose(distances(points, faces), euclidean(points), rtol=1e-12)
 
 
-def test_paths_bend_at_the_border():
+def test_paths_bend_at_the_boundary():
     points, faces = grid(9)
     inside = ~((points[faces].mean(axis=1) > 4).all(axis=1))  # the square x, y > 4 is missing
     found = distances(points, faces[inside])
@@ -108,7 +108,7 @@ def test_cones_and_saddles(turns):
     """A cone whose apex has `turns` full turns of angle around it, given by its edge lengths in polar coordinates."""
     sectors, rings = 20, 5
     total = 2 * np.pi * turns
-    # rings must stay straight beside the apex: outside of the outermost ring there is a border
+    # rings must stay straight beside the apex: outside of the outermost ring there is a boundary
     angle = np.arange(sectors) * total / sectors
     ring = lambda r, s: 1 + r * sectors + s % sectors  # noqa: E731
     faces = [[0, ring(0, s), ring(0, s + 1)] for s in range(sectors)]
@@ -133,7 +133,7 @@ def test_cones_and_saddles(turns):
     out = np.empty((len(sources), len(radius)))
     exact_distances(topology, sources, out)
     expected = truth(sources[:, None], np.arange(len(radius))[None])
-    # the polygonal border lets no straight line between two far vertices stay inside; compare where it does
+    # the polygonal boundary lets no straight line between two far vertices stay inside; compare where it does
     middle = 0.5 * (radius[sources][:, None] + radius[None]) * np.ones_like(out)
     inner = (radius[None] <= rings - 2) | (radius[sources][:, None] <= 1) & (middle < rings)
     assert np.allclose(out[inner], expected[inner], rtol=1e-10)
@@ -207,10 +207,10 @@ def test_coincident_vertices_do_not_disturb():
     left = [f for f in around if points[faces[f]].mean(axis=0)[0] < 2]
     moved = faces.copy()
     moved[left] = np.where(moved[left] == v, twin, moved[left])
-    rim = sorted(
+    boundary = sorted(
         {(a, b) for f in left for a in moved[f] for b in [v] if a != twin}, key=lambda e: points[e[0]].tolist()
     )
-    shared = [a for a, _ in rim if any(a in faces[f] for f in around if f not in left)]
+    shared = [a for a, _ in boundary if any(a in faces[f] for f in around if f not in left)]
     moved = np.concatenate([moved, [[v, twin, a] for a in shared]])
     vertices = np.concatenate([points, points[v : v + 1]])
     found = distances(vertices, moved)
@@ -281,7 +281,7 @@ def test_no_index_leaves_its_array():
         f"s = u.spec_from_file_location('t', {__file__!r}); t = u.module_from_spec(s); s.loader.exec_module(t)\n"
         "t.distances(*t.bumpy_sphere(60)); t.test_three_pages_bound_together_are_flat_two_by_two()\n"
         "t.test_bow_tie_components_and_lone_vertices(); t.test_flat_triangles_do_not_disturb()\n"
-        "t.test_coincident_vertices_do_not_disturb(); t.test_paths_bend_at_the_border()\n"
+        "t.test_coincident_vertices_do_not_disturb(); t.test_paths_bend_at_the_boundary()\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1"})
 
@@ -312,7 +312,7 @@ def test_threads_do_not_disturb_each_other():
 def test_equal_to_an_independent_implementation(with_holes):
     peer = pytest.importorskip("pygeodesic.geodesic")
     vertices, faces = bumpy_sphere(1000)
-    if with_holes:  # the stars of a few vertices, so that the border has no bow ties, which the peer does not cross
+    if with_holes:  # the stars of a few vertices, so that the boundary has no bow ties, which the peer does not cross
         faces = faces[~np.isin(faces, np.arange(0, 1000, 200)).any(axis=1)]
     kept, faces = np.unique(faces, return_inverse=True)
     vertices, faces = vertices[kept], faces.reshape(-1, 3)

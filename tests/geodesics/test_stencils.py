@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from partwhole.datasets.shapes.primitives import plane, slivers, sphere
-from partwhole.geodesics.bundles import bundles_of
-from partwhole.geodesics.cpu.unfolding import delaunay_flips, update_triangles
+from partwhole.geodesics.cpu.fast_marching import delaunay_flips, update_triangles
+from partwhole.geodesics.distances import bundles_of
 from partwhole.geodesics.stencils import face_neighbours, front_stencil, graph_stencil
 from partwhole.mesh import Mesh
 from partwhole.mesh.sampling import edge_graph

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import partwhole.matching as matching
-from partwhole.store.extras import how_to_install
+from partwhole.store.arguments import how_to_install
 
 
 def test_every_name_is_there_and_explained() -> None:

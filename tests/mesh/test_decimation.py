@@ -30,10 +30,10 @@ def with_holes(seed):
     return part.largest_component()[0]
 
 
-@pytest.mark.parametrize("keep_border", [True, False])
+@pytest.mark.parametrize("keep_boundary", [True, False])
 @pytest.mark.parametrize("mesh", SURFACES, ids=lambda mesh: mesh.name)
-def test_topology_and_shape_are_kept(mesh, keep_border):
-    result = decimate(mesh, 300, keep_border=keep_border).mesh
+def test_topology_and_shape_are_kept(mesh, keep_boundary):
+    result = decimate(mesh, 300, keep_boundary=keep_boundary).mesh
     assert result.n_vertices == 300
     assert result.is_manifold
     assert result.n_components == 1
@@ -42,14 +42,14 @@ def test_topology_and_shape_are_kept(mesh, keep_border):
     assert result.area == pytest.approx(mesh.area, rel=0.04)
 
 
-@pytest.mark.parametrize("keep_border", [True, False])
+@pytest.mark.parametrize("keep_boundary", [True, False])
 @pytest.mark.parametrize("mesh", SURFACES, ids=lambda mesh: mesh.name)
-def test_as_few_vertices_as_the_topology_allows(mesh, keep_border):
-    result = decimate(mesh, 3, keep_border=keep_border).mesh
+def test_as_few_vertices_as_the_topology_allows(mesh, keep_boundary):
+    result = decimate(mesh, 3, keep_boundary=keep_boundary).mesh
     assert result.is_manifold
     assert result.euler_characteristic == mesh.euler_characteristic
     assert len(result.boundary_loops) == len(mesh.boundary_loops)
-    assert result.n_vertices < 30 or keep_border
+    assert result.n_vertices < 30 or keep_boundary
 
 
 @settings(max_examples=20)
@@ -57,11 +57,11 @@ def test_as_few_vertices_as_the_topology_allows(mesh, keep_border):
 def test_every_loop_of_a_torn_surface_is_kept(seed, target):
     mesh = with_holes(seed)
     result = decimate(mesh, target)
-    border = set(map(tuple, mesh.boundary_edges.tolist()))
-    assert set(map(tuple, result.to_fine[result.mesh.boundary_edges].tolist())) == border
+    boundary = set(map(tuple, mesh.boundary_edges.tolist()))
+    assert set(map(tuple, result.to_fine[result.mesh.boundary_edges].tolist())) == boundary
     assert result.mesh.euler_characteristic == mesh.euler_characteristic
     if mesh.is_manifold:
-        simplified = decimate(mesh, target, keep_border=False).mesh
+        simplified = decimate(mesh, target, keep_boundary=False).mesh
         assert simplified.is_manifold
         assert len(simplified.boundary_loops) == len(mesh.boundary_loops)
 
@@ -81,15 +81,15 @@ def test_orientation_is_kept():
 
 
 def test_a_flat_surface_stays_flat_and_covered():
-    for keep_border in (True, False):
-        result = decimate(plane(1500, jitter=1.0), 200, keep_border=keep_border).mesh
+    for keep_boundary in (True, False):
+        result = decimate(plane(1500, jitter=1.0), 200, keep_boundary=keep_boundary).mesh
         assert np.all(result.face_normals[:, 2] > 0.999)
         assert result.area == pytest.approx(1.0, rel=0.01)
 
 
-def test_the_border_may_be_simplified_along_itself():
+def test_the_boundary_may_be_simplified_along_itself():
     mesh = plane((30, 30))
-    result = decimate(mesh, 60, keep_border=False)
+    result = decimate(mesh, 60, keep_boundary=False)
     assert len(result.mesh.boundary_vertices) < 116
     corners = mesh.vertices[result.to_fine[result.mesh.boundary_vertices]][:, :2]
     assert np.all((corners == 0) | (corners == 1), axis=1).sum() == 4
@@ -136,7 +136,7 @@ def test_three_sheets_at_one_edge_stay_together():
         faces.append(shifted[sheet.faces])
     mesh = Mesh(np.concatenate([sheet.vertices, turned[8:], below[8:]]), np.concatenate(faces))
     assert (mesh.faces_per_edge == 3).sum() == 7
-    result = decimate(mesh, 10, keep_border=False).mesh
+    result = decimate(mesh, 10, keep_boundary=False).mesh
     assert (result.faces_per_edge == 3).sum() == 7
     assert result.euler_characteristic == mesh.euler_characteristic
 
@@ -159,7 +159,7 @@ def test_any_soup_of_triangles_gives_a_valid_surface(data):
     rng = np.random.default_rng(data.draw(st.integers(0, 10_000)))
     faces = {tuple(sorted(rng.choice(n, 3, replace=False).tolist())) for _ in range(data.draw(st.integers(1, 30)))}
     mesh = Mesh(rng.integers(-2, 3, (n, 3)), np.array(sorted(faces)))
-    result = decimate(mesh, 3, keep_border=data.draw(st.booleans()))
+    result = decimate(mesh, 3, keep_boundary=data.draw(st.booleans()))
     assert result.mesh.n_vertices >= 3
     assert len(result.to_coarse) == n
 
@@ -172,10 +172,10 @@ def test_too_few_is_refused():
 def test_a_vertex_with_very_many_triangles_stays():
     # two cones of 20 000 triangles: minutes, if every step looked at all the triangles at the tips
     turn = np.linspace(0, 2 * np.pi, 20_000, endpoint=False)
-    rim = np.arange(20_000)
+    boundary = np.arange(20_000)
     points = np.concatenate([np.stack([np.cos(turn), np.sin(turn), 0 * turn], axis=1), [[0, 0, 1], [0, 0, -1]]])
-    upper = np.stack([rim, np.roll(rim, -1), np.full_like(rim, 20_000)], axis=1)
-    lower = np.stack([np.roll(rim, -1), rim, np.full_like(rim, 20_001)], axis=1)
+    upper = np.stack([boundary, np.roll(boundary, -1), np.full_like(boundary, 20_000)], axis=1)
+    lower = np.stack([np.roll(boundary, -1), boundary, np.full_like(boundary, 20_001)], axis=1)
     result = decimate(Mesh(points, np.concatenate([upper, lower])), 500)
     assert result.mesh.n_vertices == 500
     assert {20_000, 20_001} <= set(result.to_fine.tolist())

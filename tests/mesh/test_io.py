@@ -82,7 +82,7 @@ class TestRoundTrip:
             write_mesh(mesh, tmp_path / "x.stl")
 
     def test_refused(self, tmp_path):
-        with pytest.raises(ValueError, match=r"can't write '.xyz'; use .off, .obj"):
+        with pytest.raises(ValueError, match=r"unsupported ending '.xyz'; use .off, .obj"):
             write_mesh(TETRAHEDRON, tmp_path / "a.xyz")
         with pytest.raises(ValueError, match="ascii=True is for PLY"):
             write_mesh(TETRAHEDRON, tmp_path / "a.stl", ascii=True)
@@ -135,7 +135,7 @@ class TestAnyFile:
             with pytest.raises(ValueError, match="begins with"):
                 read(data, f"b{ending}")
         else:
-            with pytest.warns(MeshWarning, match=f"read as {source.upper()}, which its contents are"):
+            with pytest.warns(MeshWarning, match=f"read as {source.upper()} because of its contents"):
                 assert read(data, f"b{ending}").n_faces == 4
 
     def test_name_of_caller_is_not_in_place_of_the_file(self, tmp_path):

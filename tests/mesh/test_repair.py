@@ -204,7 +204,7 @@ class TestRefusals:
             (POINTS, [[0, 0, 1], [0, 1, 9]], r"mesh has no usable face \(1 out-of-range face, 1 degenerate face\)"),
             (POINTS * np.nan, FACES, r"mesh has no usable face \(4 non-finite faces\)"),
             (POINTS * 1e200, FACES, "overflow when squared; scale them down"),
-            (POINTS * 1e-300, FACES, "span 1e-300, which is lost when squared; scale them up"),
+            (POINTS * 1e-300, FACES, "span 1e-300, which underflows when squared; scale them up"),
         ],
     )
     def test_bad_arguments(self, vertices, faces, message):

@@ -48,7 +48,7 @@ def check_everything(mesh: Mesh, case: int) -> None:
     check_metrics(mesh)
     check_criteria(mesh, D[METHODS[case % 3]], deep=case % 4 == 0)
     check_samples(mesh, D["dijkstra"])
-    check_decimation(mesh, keep_border=case % 2 == 0)
+    check_decimation(mesh, keep_boundary=case % 2 == 0)
     check_finer_border(mesh, D["exact"])
     check_components(mesh)
     check_round_trip(mesh, ("off", "obj", "ply", "glb", "stl")[case % 5])
@@ -256,17 +256,17 @@ def check_samples(mesh: Mesh, graph: np.ndarray) -> None:
     assert_refused(lambda: pw.farthest_points(mesh, len(used) + 1))
 
 
-def check_decimation(mesh: Mesh, *, keep_border: bool) -> None:
+def check_decimation(mesh: Mesh, *, keep_boundary: bool) -> None:
     used = np.unique(mesh.faces)
     for target in (3, max(3, mesh.n_vertices // 2)):
-        coarse = pw.decimate(mesh, target, keep_border=keep_border)
+        coarse = pw.decimate(mesh, target, keep_boundary=keep_boundary)
         assert np.array_equal(coarse.mesh.vertices, mesh.vertices[coarse.to_fine])
         assert coarse.to_coarse.shape == (mesh.n_vertices,)
         assert np.array_equal(coarse.to_coarse[coarse.to_fine], np.arange(coarse.mesh.n_vertices))
         if target >= mesh.n_vertices:
             continue
         assert set(coarse.to_fine.tolist()) <= set(used.tolist())
-        if keep_border:
+        if keep_boundary:
             assert set(mesh.boundary_vertices.tolist()) <= set(coarse.to_fine.tolist())
         before, after = mesh.component_labels[used], mesh.component_labels[coarse.to_fine]
         assert set(before.tolist()) == set(after.tolist()), "a component is lost"
@@ -280,7 +280,7 @@ def check_decimation(mesh: Mesh, *, keep_border: bool) -> None:
 
 
 def check_finer_border(mesh: Mesh, exact: np.ndarray) -> None:
-    finer = pw.refine_border(mesh, 3)
+    finer = pw.refine_boundary(mesh, 3)
     n, size = mesh.n_vertices, size_of(mesh)
     assert np.array_equal(finer.vertices[:n], mesh.vertices)
     assert len(finer.boundary_edges) == 3 * len(mesh.boundary_edges)

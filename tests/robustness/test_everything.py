@@ -29,13 +29,15 @@ def test_decimation_beside_an_edge_with_three_faces(checks):
     """Moving one vertex of the tetrahedron onto another would give a face twice, though one of them has more neighbours."""
     points = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [2, 2, 2]]
     mesh = Mesh(points, [[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3], [1, 2, 4]])
-    for keep_border in (False, True):
-        checks.check_decimation(mesh, keep_border=keep_border)
+    for keep_boundary in (False, True):
+        checks.check_decimation(mesh, keep_boundary=keep_boundary)
 
 
 def test_surfaces_too_small_to_measure_are_refused():
     corner = np.eye(3)
-    with pytest.raises(ValueError, match=r"thing: the vertices span 1e-160, which is lost when squared; scale them up"):
+    with pytest.raises(
+        ValueError, match=r"thing: the vertices span 1e-160, which underflows when squared; scale them up"
+    ):
         Mesh(corner * 1e-160, [[0, 1, 2]], name="thing")
     assert Mesh(corner * 1e-69, [[0, 1, 2]]).area == pytest.approx(0.75**0.5 * 1e-138, rel=1e-12)
     assert Mesh(corner * 0, [[0, 1, 2]]).area == 0

@@ -117,7 +117,7 @@ def test_the_map_of_a_part_is_orthonormal_up_to_its_rank(body) -> None:
     C = functional_map(cut.vertex_map, part, body.rest_basis)
     product = np.diag(C @ C.T)
     rank = partial_rank(part.values, body.rest_basis.values)
-    # not exactly: a vertex on the border has less area on the part than on the whole
+    # not exactly: a vertex on the boundary has less area on the part than on the whole
     assert product[: rank // 2].mean() > 0.9
     assert product[rank + 10 :].mean() < 0.1
 
@@ -160,7 +160,7 @@ def test_zoomout_from_a_functional_map(body) -> None:
     [
         (np.arange(299), r"shape \(299,\).*300 vertices"),
         (np.arange(300.0), "type float64"),
-        (np.arange(300) + 1, "from 1 to 300.*right way around"),
+        (np.arange(300) + 1, "from 1 to 300.*are part and whole swapped"),
         (np.arange(300) - 1, "from -1 to 298"),
     ],
 )

@@ -106,11 +106,14 @@ def test_long_names_work(tmp_path):
 
 
 def test_errors_are_clear(tmp_path):
-    with pytest.raises(FileNotFoundError, match="does not exist; make the folder"), atomic_write(tmp_path / "no" / "a"):
+    with (
+        pytest.raises(FileNotFoundError, match="does not exist; create the folder"),
+        atomic_write(tmp_path / "no" / "a"),
+    ):
         pass
     with pytest.raises(ValueError, match="is a folder"), atomic_write(tmp_path):
         pass
-    with pytest.raises(ValueError, match="names no file"), atomic_write(""):
+    with pytest.raises(ValueError, match="is not the name of a file"), atomic_write(""):
         pass
 
 

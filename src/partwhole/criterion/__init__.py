@@ -1,4 +1,4 @@
-"""Which distances on a part can be trusted."""
+"""Criteria for which geodesic distances on a part are guaranteed to be those on the whole."""
 
 from partwhole.criterion.result import Criterion
 from partwhole.criterion.study import Consistency, Summary, consistency, summarise

@@ -1,11 +1,11 @@
-"""What the same-loop criterion needs from topology: that the part can be a piece of a sphere."""
+"""Topology for the same-loop criterion: whether the part can be a piece of a sphere."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from partwhole.mesh.separation import separate
 from partwhole.mesh.surface import Mesh
+from partwhole.mesh.topology import separate
 
 
 def check_piece_of_sphere(mesh: Mesh) -> None:
@@ -21,12 +21,12 @@ def check_piece_of_sphere(mesh: Mesh) -> None:
         )
     if np.any(mesh.faces_per_edge > 2):
         raise ValueError(
-            f"{mesh.name} has {int(np.sum(mesh.faces_per_edge > 2))} edges with more than two faces, so it is no piece "
-            "of a sphere: use pw.repair or wormhole_criterion"
+            f"{mesh.name} has {int(np.sum(mesh.faces_per_edge > 2))} edges with more than two faces, so it is not a "
+            "piece of a sphere: use pw.repair or wormhole_criterion"
         )
     if twice_genus(mesh):
         raise ValueError(
-            f"{mesh.name} has handles or is one-sided (2 × genus = {twice_genus(mesh)}), so the whole is no sphere: "
+            f"{mesh.name} has handles or is one-sided (2 × genus = {twice_genus(mesh)}), so the whole is not a sphere: "
             "use wormhole_criterion"
         )
 

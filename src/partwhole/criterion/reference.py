@@ -26,7 +26,7 @@ def brute_force_threshold(
     D : distances on the part, all pairs
     boundary, labels : boundary vertices and the loop each lies on
     E, c : straight lines between boundary vertices, and the factor they count with
-    h : half the longest boundary edge at each boundary vertex; 0 if ways leave at vertices only
+    h : half the longest boundary edge at each boundary vertex; 0 if paths leave at vertices only
 
     Examples
     --------

@@ -1,7 +1,9 @@
-"""The consistency study: how many distances survive on a part, how many of these a criterion finds, and its errors.
+"""The consistency study: how many distances on a part are those on the whole, how many of them a criterion guarantees,
+and how many it guarantees falsely.
 
 A pair (i, j), i ≠ j, is *consistent* at the tolerance t if |D_part − D_whole| ≤ t · D_whole. Pairs are counted in both
-orders. Vertices at an infinite distance on both surfaces are no pair; at an infinite distance on one, not consistent.
+orders. Vertices at an infinite distance on both surfaces do not count as a pair; if only one of the two
+distances is infinite, they are not consistent.
 """
 
 from __future__ import annotations
@@ -13,8 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from numpy.typing import ArrayLike
 
-from partwhole.criterion.given import GivenDistances, checked_distances
-from partwhole.criterion.min_plus import Device
+from partwhole.criterion.distances import Device, PartDistances, checked_distances
 from partwhole.criterion.result import Criterion, Kind
 from partwhole.criterion.thresholds import boundary_criterion, same_loop_criterion, wormhole_criterion
 from partwhole.geodesics.metrics import Metric
@@ -27,7 +28,7 @@ _BLOCK_ENTRIES = 1 << 20
 
 @dataclass(frozen=True)
 class Guaranteed:
-    """What one criterion says of one part, at one tolerance."""
+    """The pairs that one criterion guarantees on one part, at one tolerance."""
 
     kind: Kind
     n_guaranteed: int
@@ -139,7 +140,7 @@ def consistency(
     >>> row.consistent, round(row.found("wormhole"), 3), row.of("wormhole").n_false
     (1.0, 0.833, 0)
     """
-    distances = GivenDistances.check(part, D_part, None, None).distances
+    distances = PartDistances.check(part, D_part, None, None).distances
     whole = checked_distances("D_whole", D_whole)
     if whole.shape != distances.shape:
         raise ValueError(
@@ -147,7 +148,7 @@ def consistency(
             "vertices, D_whole[np.ix_(vertex_map, vertex_map)]"
         )
     if len(set(criteria) - set(KINDS)) or len(set(criteria)) < len(criteria):
-        raise ValueError(f"criteria must be different ones out of {KINDS}, got {tuple(criteria)}")
+        raise ValueError(f"criteria must be distinct and among {KINDS}, got {tuple(criteria)}")
     n_pairs = sum(int(np.count_nonzero(pair)) for _, pair, _ in _blocks(distances, whole))
     n_consistent = _count(distances, whole, tolerances, None)
     found: list[list[Guaranteed]] = [[] for _ in tolerances]
@@ -172,7 +173,7 @@ def summarise(studies: Sequence[Consistency]) -> Summary:
     layouts = {(s.sound, *((r.tolerance, *(g.kind for g in r.criteria)) for r in s.rows)) for s in studies}
     if len(layouts) != 1:
         raise ValueError(
-            f"summarise needs studies of one kind, got {len(layouts)} kinds: give the same tolerances, criteria, sound"
+            f"summarise needs studies with the same tolerances, criteria and sound, got {len(layouts)} kinds"
         )
     kinds = tuple(g.kind for g in studies[0].rows[0].criteria) if studies[0].rows else ()
     rows = []

@@ -1,4 +1,4 @@
-"""The thresholds a third way: shortest paths on the edge graph with wormholes, edges that stand for ways outside."""
+"""The thresholds as shortest paths on the edge graph with wormholes: edges that stand for paths outside. For tests."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from partwhole.store.figures import saved
+from partwhole.store.atomic import saved
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,4 +1,4 @@
-"""Distances along surfaces."""
+"""Geodesic distances on surfaces, and Riemannian metrics to measure them with."""
 
 from partwhole.geodesics.distances import geodesic_distances
 from partwhole.geodesics.metrics import (

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from jaxtyping import Float, Int
 from numpy.typing import ArrayLike, DTypeLike
+from scipy import sparse
+from scipy.sparse import csgraph
 
-from partwhole.geodesics.bundles import bundles_of
 from partwhole.geodesics.metrics import Metric
 from partwhole.geodesics.stencils import Stencil, front_stencil, graph_stencil
 from partwhole.mesh import Mesh
@@ -20,10 +21,11 @@ from partwhole.mesh.sampling import edge_graph
 from partwhole.mesh.surface import check_mesh
 from partwhole.store.arguments import as_array, check_whole_number, checked_path, in_short
 from partwhole.store.atomic import atomic_write
-from partwhole.store.cores import available_cores
+from partwhole.store.compute import available_cores
 
 if TYPE_CHECKING:
     import torch
+
 
 Method = Literal["fast_marching", "dijkstra", "exact"]
 Progress = bool | Callable[[int, int], None]
@@ -44,7 +46,7 @@ def geodesic_distances(
     out: str | Path | None = None,
     threads: int | None = None,
 ) -> Float[np.ndarray, "r n"] | torch.Tensor:
-    """D[i, j]: the length of the shortest way from sources[i] to vertex j along the surface.
+    """D[i, j]: the length of the shortest path from sources[i] to vertex j along the surface.
 
     Parameters
     ----------
@@ -55,7 +57,7 @@ def geodesic_distances(
         - ``"dijkstra"``: along edges. Never below the true distance; about 5 % above it, on fine meshes too.
         - ``"fast_marching"``: fronts across triangles, point sources unfolded into each triangle's plane. About 0.25 %
           off on average; it can fall below the true distance.
-        - ``"exact"``: shortest ways across the faces, to rounding (to 1e-8 where faces have no area). Slow.
+        - ``"exact"``: shortest paths across the faces, up to rounding (to 1e-8 where faces have no area). Slow.
     dtype : float32 or float64. Along edges and exact distances are summed in float64 and rounded once, so that in float32
         they are right to half a unit in the last place however many edges a path has; fast marching works in `dtype`
     device : ``"cuda"`` computes on a CUDA device and returns a torch tensor there; all methods but ``"exact"``
@@ -67,7 +69,7 @@ def geodesic_distances(
 
     Returns
     -------
-    (len(sources), n) distances, inf where there is no way. With ``sources=None`` the matrix is symmetric: fast marching
+    (len(sources), n) distances, inf where there is no path. With ``sources=None`` the matrix is symmetric: fast marching
     has a direction, so the mean of both directions is taken; chosen rows are not averaged.
 
     Examples
@@ -88,7 +90,7 @@ def geodesic_distances(
         raise ValueError(f"method must be 'fast_marching', 'dijkstra' or 'exact', got {method!r}")
     if metric is not None and not isinstance(metric, Metric):
         raise ValueError(
-            f"metric must be a Metric, got {in_short(metric)}; make one with pw.metric_at_vertices or others"
+            f"metric must be a Metric, got {in_short(metric)}; make one with pw.uniform_metric or the like"
         )
     if metric is not None and len(metric.edge_lengths) != len(mesh.edges):
         raise ValueError(
@@ -121,9 +123,10 @@ def geodesic_distances(
 def distances_from_each(
     mesh: Mesh, *, method: Method = "fast_marching", dtype: DTypeLike = np.float32
 ) -> Callable[[int], Float[np.ndarray, "n"]]:
-    """A function from a vertex to its distances, for vertices that are asked for one after the other.
+    """A function from a vertex to its distances, for vertices that are needed one after the other.
 
-    It gives what `geodesic_distances` does, and prepares once what depends on the surface alone: most of the time of one row.
+    Its results are those of `geodesic_distances`; what depends on the surface alone is computed once, which takes most of
+    the time of one row.
 
     Examples
     --------
@@ -172,7 +175,7 @@ def _check_single_precision(name: str, lengths: Float[np.ndarray, "e"]) -> None:
     """No distance is longer than all edges together."""
     mean, total = float(lengths.mean()), float(lengths.sum())
     if total > 1e37 or 0 < mean < 1e-37:
-        raise ValueError(f"{name} has edges of length {mean:.3g}, which float32 does not hold; use float64")
+        raise ValueError(f"{name} has edges of length {mean:.3g}, which float32 can't represent; use float64")
 
 
 def stencil_for(mesh: Mesh, method: Method, lengths: Float[np.ndarray, "e"]) -> Stencil:
@@ -180,7 +183,7 @@ def stencil_for(mesh: Mesh, method: Method, lengths: Float[np.ndarray, "e"]) -> 
 
 
 def working_dtype(method: Method, dtype: np.dtype) -> np.dtype:
-    """Sums along paths of thousands of edges lose digits in float32, and what is proved of them with it."""
+    """float64 for Dijkstra: sums along thousands of edges lose digits in float32, and with them the guarantee."""
     return np.dtype(np.float64) if method == "dijkstra" else dtype
 
 
@@ -234,7 +237,7 @@ def _fill(
 def _relaxed_bundles(
     mesh: Mesh, method: Method, lengths: Float[np.ndarray, "e"], dtype: np.dtype
 ) -> Callable[[Int[np.ndarray, "k"]], Float[np.ndarray, "k n"]]:
-    from partwhole.geodesics.cpu.relaxation import Steps, bundle_rows
+    from partwhole.geodesics.cpu.fast_marching import Steps, bundle_rows
 
     dtype = working_dtype(method, dtype)
     stencil = stencil_for(mesh, method, lengths)
@@ -325,7 +328,7 @@ def _on_cuda(
     if method == "exact":
         raise ValueError("method='exact' runs on the processor only; use device='cpu', or another method")
     if out is not None:
-        raise ValueError("out= writes from the processor; with device='cuda' save the returned tensor instead")
+        raise ValueError("out= is not supported with device='cuda'; save the returned tensor instead")
     from partwhole.geodesics.cuda.relaxation import relaxed_rows
 
     lengths, unit = _unit_lengths(lengths)
@@ -337,3 +340,44 @@ def _on_cuda(
     if not all_pairs:
         return distances
     return (distances + distances.T) / 2 if method == "fast_marching" else distances.minimum(distances.T)
+
+
+LANDMARKS = 8
+
+
+def bundles_of(graph: sparse.csr_matrix, sources: Int[np.ndarray, "r"], size: int) -> list[Int[np.ndarray, "_"]]:
+    """Positions in `sources`, in groups of at most `size`, each close together; the middle one of each group first.
+
+    graph : the edges with their lengths, both directions stored
+
+    Closeness is judged by the distances to a few landmarks far from each other, not by coordinates: a hand resting on a
+    hip is far from it on the surface. The grouping affects the speed only.
+    """
+    position = _landmark_distances(graph)[sources]
+    groups = []
+    pending = [np.arange(len(sources))]
+    while pending:
+        group = pending.pop()
+        if len(group) > size:
+            widest = np.ptp(position[group], axis=0).argmax()
+            half = -(-len(group) // (2 * size)) * size
+            order = np.argsort(position[group, widest], kind="stable")
+            pending += [group[order[half:]], group[order[:half]]]
+        else:
+            to_middle = ((position[group] - position[group].mean(axis=0)) ** 2).sum(axis=1)
+            groups.append(group[np.argsort(to_middle, kind="stable")])
+    return groups
+
+
+def _landmark_distances(graph: sparse.csr_matrix) -> Float[np.ndarray, "n k"]:
+    """Graph distances to landmarks, each the farthest from those before; unreachable vertices count as far."""
+    nearest = np.full(graph.shape[0], np.inf)
+    columns = []
+    landmark = 0
+    for _ in range(LANDMARKS):
+        distance = csgraph.dijkstra(graph, indices=landmark)
+        finite = np.isfinite(distance)
+        columns.append(np.where(finite, distance, 2 * distance[finite].max() + 1))
+        nearest = np.minimum(nearest, distance)
+        landmark = int(nearest.argmax())
+    return np.stack(columns, axis=1)

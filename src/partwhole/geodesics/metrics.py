@@ -1,7 +1,7 @@
 """Riemannian metrics on a surface, given as edge lengths, with the lower bound that the wormhole criterion needs.
 
-A metric M measures a tangent vector e as √(eᵀ M e). The surface's own metric is M = I. The criterion compares ways outside
-the part, of which only their straight length is known, with ways inside it, measured with M: it needs a number c with
+A metric M measures a tangent vector e as √(eᵀ M e). The surface's own metric is M = I. The criterion compares paths outside
+the part, of which only the straight length is known, with paths inside it, measured with M: it needs a number c with
 √(eᵀ M e) ≥ c |e| everywhere, √C_M, the square root of the smallest eigenvalue of M over the surface. On a mesh a metric is
 its edge lengths, so the bound is also taken over every direction in every triangle laid out with them.
 """
@@ -25,10 +25,10 @@ _FLAT = 1e-12  # a triangle has no area if it has less, squared, than so much of
 class Metric:
     """Edge lengths under a metric, and `lower_bound` = √C_M, the number that a criterion takes as `metric_bound`.
 
-    The bound is taken over the surface at hand; 0 where three lengths violate the triangle inequality. For a criterion on a
-    part it must hold on the missing region too, which nobody has seen, and edges of the part must be as long as on the whole.
-    Both are the caller's to know. A uniform metric satisfies both. Curvature next to a new border is not that of the whole;
-    and an edge that `metric_on_faces` gives the mean of its two faces has one of them on the border of a part: make such
+    The bound is taken over the given surface; 0 where three lengths violate the triangle inequality. For a criterion on a
+    part it must hold on the missing region too, which is not known, and edges of the part must be as long as on the whole.
+    The caller has to ensure both. A uniform metric satisfies both. Curvature next to a new boundary is not that of the whole;
+    and an edge that `metric_on_faces` gives the mean of its two faces has one of them on the boundary of a part: make such
     metrics from the whole, and take the lengths of the part's edges from there.
     `edge_bound` is the bound along edges alone, which is enough for graph distances and often larger.
     """
@@ -62,7 +62,7 @@ def metric_at_vertices(mesh: Mesh, values: ArrayLike, *, name: str = "per vertex
 def metric_on_faces(mesh: Mesh, values: ArrayLike, *, name: str = "per face") -> Metric:
     """|uv| under M = the mean, over the faces at the edge, of √(eᵀ M_f e), for a scalar or a 3×3 matrix per face.
 
-    Made from a part, it does not know the lost faces at border edges, which are therefore not as long as on the whole,
+    Computed from a part, boundary edges lack the values of the missing faces, so they are not as long as on the whole,
     unless both faces have the same value: a criterion with such a metric proves nothing about the whole.
     """
     check_mesh(mesh)
@@ -87,7 +87,7 @@ def scale_invariant_metric(mesh: Mesh, *, regulariser: float = 1e-2) -> Metric:
     """M = √(K² + ε²) · I, K the Gaussian curvature: lengths no longer change when the surface is scaled.
 
     K is the angle defect divided by the vertex area, smoothed once over the neighbours; ε = `regulariser` times 4π/area, the
-    mean curvature of a sphere of that area, keeps flat regions from vanishing and is the metric's lower bound.
+    mean curvature of a sphere of that area, keeps the lengths in flat regions positive and is the metric's lower bound.
     """
     check_mesh(mesh)
     check_number("regulariser", regulariser)
@@ -96,7 +96,7 @@ def scale_invariant_metric(mesh: Mesh, *, regulariser: float = 1e-2) -> Metric:
     if mesh.area == 0:
         raise ValueError(f"{mesh.name} has area 0; its curvature is not defined")
     defect, area = mesh.angle_defects.copy(), mesh.vertex_areas.copy()
-    defect[mesh.boundary_vertices] = 0  # the turning of the border is not Gaussian curvature
+    defect[mesh.boundary_vertices] = 0  # the turning of the boundary is not Gaussian curvature
     for total in (defect, area):
         np.add.at(total, mesh.edges, total[mesh.edges[:, ::-1]])
     curvature = np.divide(defect, area, out=np.zeros_like(defect), where=area > 0)

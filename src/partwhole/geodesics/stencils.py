@@ -1,4 +1,4 @@
-"""What can reach each vertex of a surface in one step: neighbours along straight segments, and triangles a front crosses."""
+"""The update stencil of each vertex: neighbours along straight segments, and triangles that a front crosses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ class Stencil:
     """The steps into each vertex v, as two lists grouped by v (rows start[v] to start[v + 1]).
 
     A segment (u, w): d(v) ≤ d(u) + w. A triangle (a, b) with v = (x, y) when a = (0, 0) and b = (base, 0): a front that
-    passed a and b, as if from a point source in the plane of the triangle, arrives at v (see `geodesics/cpu/relaxation.py`).
+    passed a and b, as if from a point source in the plane of the triangle, arrives at v (see
+    `geodesics/cpu/fast_marching.py`).
     """
 
     segment_start: Int[np.ndarray, "n_plus_1"]
@@ -50,7 +51,7 @@ def front_stencil(mesh: Mesh, lengths: Float[np.ndarray, "e"]) -> Stencil:
     The triangles are those of the intrinsic Delaunay triangulation, the same surface with better shaped triangles; what
     is still obtuse there is split by unfolding. The mesh's own edges stay, so that no distance exceeds the graph's.
     """
-    from partwhole.geodesics.cpu.unfolding import delaunay_flips, diagonals, update_triangles
+    from partwhole.geodesics.cpu.fast_marching import delaunay_flips, diagonals, update_triangles
 
     faces, sides = mesh.faces.copy(), lengths[mesh.opposite_edges]
     across_face, across_corner = face_neighbours(mesh)

@@ -18,7 +18,7 @@ from partwhole.matching.config import (
     TrainingConfig,
     preset,
 )
-from partwhole.store.extras import how_to_install
+from partwhole.store.arguments import how_to_install
 
 if TYPE_CHECKING:
     from partwhole.matching.ensemble import Ensemble

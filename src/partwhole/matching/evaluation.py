@@ -31,7 +31,7 @@ from partwhole.matching.scans.prepare import MOST_VERTICES, PreparedScans, Progr
 from partwhole.matching.scans.templates import Templates
 from partwhole.matching.search.method import Method, check_method
 from partwhole.matching.training.prepared_pairs import filled_cache
-from partwhole.store.accelerator import check_device
+from partwhole.store.arguments import check_device
 from partwhole.store.arguments import check_function
 from partwhole.store.cache import Cache, CacheGiven
 

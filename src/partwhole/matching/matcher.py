@@ -20,7 +20,7 @@ from partwhole.matching.network.weights import read_tensors, write_tensors
 from partwhole.matching.readout.soft_map import Comparison
 from partwhole.matching.search.method import Method
 from partwhole.matching.search.orientation import rotation_to_vertical
-from partwhole.store.accelerator import check_device
+from partwhole.store.arguments import check_device
 from partwhole.store.cache import hash_of
 
 

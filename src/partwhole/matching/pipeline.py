@@ -37,10 +37,9 @@ from partwhole.matching.search.orientation import candidate_axes
 from partwhole.matching.search.search import SearchResult, search
 from partwhole.mesh import Mesh
 from partwhole.mesh.formats.common import counted
-from partwhole.store.accelerator import check_device
-from partwhole.store.arguments import check_function, check_whole_number
+from partwhole.store.arguments import check_device, check_function, check_whole_number
 from partwhole.store.cache import Cache, CacheGiven
-from partwhole.store.cores import free_cores
+from partwhole.store.compute import free_cores
 
 
 @dataclass(frozen=True)

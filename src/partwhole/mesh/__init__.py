@@ -1,9 +1,8 @@
-"""Surfaces: reading, repairing, measuring, sampling and simplifying triangle meshes."""
+"""Triangle meshes: reading and writing, repair, measures, sampling, decimation and remeshing."""
 
 from partwhole.mesh.decimation import Decimation, decimate
 from partwhole.mesh.io import read_mesh, write_mesh
-from partwhole.mesh.refinement import refine_border
-from partwhole.mesh.remeshing import remesh
+from partwhole.mesh.remeshing import refine_boundary, remesh
 from partwhole.mesh.repair import Repair, repair
 from partwhole.mesh.sampling import farthest_points
 from partwhole.mesh.surface import Mesh
@@ -15,7 +14,7 @@ __all__ = [
     "decimate",
     "farthest_points",
     "read_mesh",
-    "refine_border",
+    "refine_boundary",
     "remesh",
     "repair",
     "write_mesh",

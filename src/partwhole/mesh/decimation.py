@@ -1,4 +1,4 @@
-"""Fewer vertices, same surface: decimation that keeps borders, handles and components."""
+"""Fewer vertices, same surface: decimation that keeps boundaries, handles and components."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ class Decimation:
     to_coarse: Int[np.ndarray, "fine"]
 
 
-def decimate(mesh: Mesh, n_vertices: int, *, keep_border: bool = True) -> Decimation:
+def decimate(mesh: Mesh, n_vertices: int, *, keep_boundary: bool = True) -> Decimation:
     """Remove vertices, those that matter least for the shape first, until `n_vertices` are left.
 
     The topology is kept: a manifold stays a manifold with the same number of components, boundary loops and handles.
     Vertices where the surface is not a manifold stay, and those with more than 100 triangles. Vertices without faces are
-    dropped. If the surface can't have as few vertices as asked (because of its border, its handles or its creases), the
+    dropped. If the surface can't have as few vertices as asked (because of its boundary, its handles or its creases), the
     result has as few as it can.
 
     Parameters
     ----------
     mesh : the surface
     n_vertices : how many vertices to leave; at or above the present number nothing is changed
-    keep_border : keep every border vertex; otherwise the border is simplified too, its vertices staying border vertices
+    keep_boundary : keep every boundary vertex; otherwise the boundary is simplified too, and stays a boundary
 
     Examples
     --------
@@ -59,13 +59,13 @@ def decimate(mesh: Mesh, n_vertices: int, *, keep_border: bool = True) -> Decima
         return Decimation(mesh, unchanged, unchanged.copy())
     from partwhole.mesh.cpu.collapse import collapse
 
-    border = np.zeros(mesh.n_vertices, bool)
-    border[mesh.boundary_vertices] = True
-    frozen = _not_manifold(mesh) | (border & keep_border)
+    boundary = np.zeros(mesh.n_vertices, bool)
+    boundary[mesh.boundary_vertices] = True
+    frozen = _not_manifold(mesh) | (boundary & keep_boundary)
     low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
     size = float((high - low).max())
     in_box = (mesh.vertices - low) / (size if size > 0 else 1.0)
-    faces = collapse(in_box, mesh.faces, frozen, border, _border_corners(mesh), n_vertices)
+    faces = collapse(in_box, mesh.faces, frozen, boundary, _boundary_corners(mesh), n_vertices)
     to_fine = np.unique(faces)
     result = Mesh(mesh.vertices[to_fine], np.searchsorted(to_fine, faces), name=mesh.name)
     return Decimation(result, to_fine, _nearest(mesh, to_fine))
@@ -77,8 +77,8 @@ def _not_manifold(mesh: Mesh) -> Bool[np.ndarray, "n"]:
     return fixed
 
 
-def _border_corners(mesh: Mesh) -> Int[np.ndarray, "b 3"]:
-    """Border edges, each with the opposite corner of its face."""
+def _boundary_corners(mesh: Mesh) -> Int[np.ndarray, "b 3"]:
+    """Boundary edges, each with the opposite corner of its face."""
     face, corner = np.nonzero(mesh.faces_per_edge[mesh.opposite_edges] == 1)
     return np.stack([mesh.faces[face, (corner + shift) % 3] for shift in (1, 2, 0)], axis=1)
 

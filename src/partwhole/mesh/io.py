@@ -1,4 +1,4 @@
-"""Reading and writing surfaces: the format is found, the contents are judged, each defect is said with its place."""
+"""Reading and writing meshes: the format is detected, the contents are checked, and errors say where in the file they are."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from partwhole.mesh.repair import repair as repair_arrays
 from partwhole.mesh.surface import Mesh, check_mesh
 from partwhole.store.arguments import checked_path
 from partwhole.store.atomic import atomic_write
-from partwhole.store.names import displayable
+from partwhole.store.text import displayable
 
 Format = Literal["off", "obj", "ply", "stl", "glb"]
 FORMATS: tuple[Format, ...] = ("off", "obj", "ply", "stl", "glb")
@@ -30,14 +30,14 @@ _DECODERS = {"off": off.decode, "obj": obj.decode, "ply": ply.decode, "stl": stl
 def read_mesh(path: str | os.PathLike[str], *, name: str | None = None, repair: bool = False) -> Mesh:
     """The surface in an OFF, OBJ, PLY, STL or GLB file, its vertices in the order of the file.
 
-    Nothing is dropped, merged or mended without a word: a defect raises a ValueError that names the file and the place
-    in it; polygons with more than three corners are triangulated as fans, with a `MeshWarning`. STL stores no vertices,
+    Nothing is dropped, merged or repaired silently: a defect raises a ValueError that names the file and the place in
+    it; polygons with more than three corners are triangulated as fans, with a `MeshWarning`. STL stores no vertices,
     only corners: those that coincide exactly become one vertex, in order of first appearance. GLB: the triangles of all
     nodes, moved to where the nodes show them.
 
     Parameters
     ----------
-    path : the file; its ending says the format, and where it says none or a wrong one, the contents do, with a warning
+    path : the file; the format is that of its ending, or, with a warning, that of its contents if they disagree
     name : what to call the surface in messages; the name of the file unless given
     repair : apply `repair` to what was read, and warn with what it did
 
@@ -51,7 +51,7 @@ def read_mesh(path: str | os.PathLike[str], *, name: str | None = None, repair: 
     """
     path = checked_path("path", path)
     if path.is_dir():
-        raise ValueError(f"{displayable(str(path))}: this is a folder, not a mesh file")
+        raise ValueError(f"{displayable(str(path))} is a folder, not a mesh file")
     if not path.exists():
         raise FileNotFoundError(f"{displayable(str(path))} does not exist")
     mesh, notes = decode_mesh(path.read_bytes(), path, name=name, repair=repair)
@@ -77,7 +77,7 @@ def decode_mesh(data: bytes, path: Path, *, name: str | None = None, repair: boo
 def write_mesh(
     mesh: Mesh, path: str | os.PathLike[str], *, colors: ArrayLike | None = None, ascii: bool = False
 ) -> None:
-    """Write a surface as OFF, OBJ, PLY, STL or GLB, by the ending of `path`; the file appears whole or not at all.
+    """Write a surface as OFF, OBJ, PLY, STL or GLB, by the ending of `path`; the file is written atomically.
 
     OFF, OBJ and PLY keep every coordinate exactly (float64), and vertex order. GLB keeps the order, and float32
     coordinates. STL keeps float32 corners only: read again, vertices are numbered by first appearance, and those that
@@ -94,7 +94,7 @@ def write_mesh(
     path = checked_path("path", path)
     kind = path.suffix.lower().removeprefix(".")
     if kind not in FORMATS:
-        raise ValueError(f"{path}: can't write {path.suffix or 'a file without ending'!r}; use .{', .'.join(FORMATS)}")
+        raise ValueError(f"{path}: unsupported ending {path.suffix!r}; use .{', .'.join(FORMATS)}")
     if ascii and kind != "ply":
         raise ValueError(f"{path}: ascii=True is for PLY; OFF and OBJ are text anyway, STL and GLB are written binary")
     rgb = None if colors is None else _checked_colors(colors, mesh.n_vertices)
@@ -128,11 +128,11 @@ def _format_of(path: Path, data: bytes) -> tuple[Format, str]:
     if found is None or found == named or (named is not None and found in ("obj", "stl")):
         if named is None:
             raise ValueError(
-                f"{displayable(str(path))}: neither the ending {path.suffix!r} nor the contents are of a format read here; "
-                f"use .{', .'.join(FORMATS)}"
+                f"{displayable(str(path))}: neither the ending {path.suffix!r} nor the contents are those of a "
+                f"supported format; use .{', .'.join(FORMATS)}"
             )
         return named, ""
-    return found, f"read as {found.upper()}, which its contents are, not by its ending {path.suffix!r}"
+    return found, f"read as {found.upper()} because of its contents, although its ending is {path.suffix!r}"
 
 
 def _sniffed(data: bytes) -> Format | None:

@@ -1,4 +1,4 @@
-"""Repair: from any triangles to a `Mesh` that is a consistently oriented manifold, with an account of what was done."""
+"""Repair: from any triangles to a `Mesh` that is a consistently oriented manifold, with a report of what was changed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 
 from partwhole._ties import first_largest
-from partwhole.mesh.orientation import consistent_orientation
-from partwhole.mesh.separation import separate
 from partwhole.mesh.surface import Mesh, check_mesh
-from partwhole.mesh.topology import connected_labels
+from partwhole.mesh.topology import connected_labels, consistent_orientation, separate
 from partwhole.store.arguments import as_array, as_numbers, check_number
 
 
@@ -154,7 +152,7 @@ def repair(
 
 
 def coincident_points(points: Float[np.ndarray, "k 3"]) -> tuple[Int[np.ndarray, "n"], Int[np.ndarray, "k"]]:
-    """Points with exactly equal coordinates made one: the first of each, in order, and the number of each point's one.
+    """Merge points with exactly equal coordinates: the first of each, in order, and for each point its number among these.
 
     >>> first, number = coincident_points(np.array([[2.0, 0, 0], [1, 0, 0], [2, 0, 0], [1, 0, -0.0]]))
     >>> first.tolist(), number.tolist()

@@ -1,4 +1,4 @@
-"""`Mesh`, the noun that everything else speaks of: a triangulated surface, frozen, validated once."""
+"""`Mesh`, a triangulated surface that is validated once and never changes, and its mean curvature."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _REPAIR = "pw.repair(vertices, faces) removes it"
 class Mesh:
     """A triangulated surface: points and the triangles between them.
 
-    What is checked here, once, and relied on everywhere below: vertices are finite, faces index existing vertices, no
-    face uses a vertex twice, and no face occurs twice. What is allowed, because real scans have it: borders, several
+    The constructor checks that vertices are finite, that faces index existing vertices, that no face uses a vertex twice,
+    and that no face occurs twice. Allowed, because real scans have them: boundaries, several
     components, edges with more than two faces, vertices without faces, triangles of area zero, mixed orientation.
 
     Parameters
@@ -66,7 +66,7 @@ class Mesh:
     def n_faces(self) -> int:
         return len(self.faces)
 
-    # --- edges and borders
+    # --- edges and boundaries
 
     @cached_property
     def _edge_table(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -84,7 +84,7 @@ class Mesh:
 
     @property
     def faces_per_edge(self) -> Int[np.ndarray, "e"]:
-        """1 on the border, 2 inside, more where the surface is not a manifold."""
+        """1 on the boundary, 2 inside, more where the surface is not a manifold."""
         return self._edge_table[2]
 
     @cached_property
@@ -99,17 +99,17 @@ class Mesh:
 
     @cached_property
     def boundary_vertices(self) -> Int[np.ndarray, "b"]:
-        """Vertices on the border, in increasing order."""
+        """Vertices on the boundary, in increasing order."""
         return np.unique(self.boundary_edges)
 
     @cached_property
     def boundary_loops(self) -> list[Int[np.ndarray, "_"]]:
-        """The border as closed chains of vertices, longest (by vertex count) first."""
+        """The boundary as closed chains of vertices, longest (by vertex count) first."""
         return sorted(trace_loops(self.boundary_edges), key=len, reverse=True)
 
     @cached_property
     def boundary_labels(self) -> Int[np.ndarray, "b"]:
-        """For each of `boundary_vertices`, the number of the connected piece of border it lies on.
+        """For each of `boundary_vertices`, the number of the connected piece of boundary it lies on.
 
         Loops that touch at a vertex count as one piece.
         """
@@ -118,7 +118,7 @@ class Mesh:
 
     @property
     def is_closed(self) -> bool:
-        """True if no edge lies on a border."""
+        """True if no edge lies on a boundary."""
         return len(self.boundary_edges) == 0
 
     @cached_property
@@ -163,7 +163,7 @@ class Mesh:
 
     @cached_property
     def genus(self) -> int:
-        """Number of handles, (2 − borders − χ)/2, of a connected, orientable manifold."""
+        """Number of handles, (2 − boundary loops − χ)/2, of a connected, orientable manifold."""
         if self.n_components != 1 or not self.is_manifold:
             raise ValueError(
                 f"{self.name} has {self.n_components} components and is {'' if self.is_manifold else 'not '}a manifold; "
@@ -210,7 +210,7 @@ class Mesh:
 
     @cached_property
     def angle_defects(self) -> Float[np.ndarray, "n"]:
-        """Integrated Gaussian curvature: 2π (π on the border) less the sum of the corner angles."""
+        """Integrated Gaussian curvature: 2π (π on the boundary) less the sum of the corner angles."""
         full = np.full(self.n_vertices, 2 * np.pi)
         full[self.boundary_vertices] = np.pi
         return full - np.bincount(
@@ -283,7 +283,7 @@ def _checked_vertices(vertices: ArrayLike, name: str) -> Float[np.ndarray, "n 3"
         raise ValueError(f"{name}: coordinates up to {np.abs(array).max():.3g} overflow when squared; scale them down")
     size = float(np.ptp(array, axis=0).max())
     if 0 < size < 1e-70:
-        raise ValueError(f"{name}: the vertices span {size:.3g}, which is lost when squared; scale them up")
+        raise ValueError(f"{name}: the vertices span {size:.3g}, which underflows when squared; scale them up")
     return array
 
 
@@ -324,3 +324,42 @@ def _unit(vectors: Float[np.ndarray, "k 3"]) -> Float[np.ndarray, "k 3"]:
     vectors = np.divide(vectors, largest, out=np.zeros_like(vectors), where=largest > 0)
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.divide(vectors, length, out=np.zeros_like(vectors), where=length > 0)
+
+
+def integrated_mean_curvature(mesh: Mesh) -> Float[np.ndarray, "n"]:
+    """¼ Σ |e| θ_e over the edges e at each vertex that have two triangles: the integral of (κ₁ + κ₂) / 2 around it.
+
+    θ_e is the angle between the normals of the two triangles, positive where the surface bends away from them. Edges
+    on the boundary count 0, and so do those where orientations disagree or more than two triangles meet: neither says
+    how the surface bends.
+
+    Examples
+    --------
+    On a sphere of radius r the mean curvature is 1 / r, and its integral 4 π r:
+
+    >>> from partwhole.datasets import sphere
+    >>> f"{integrated_mean_curvature(sphere(2000, radius=3.0)).sum() / (4 * np.pi * 3):.2f}"
+    '1.00'
+    """
+    face = np.repeat(np.arange(mesh.n_faces), 3)
+    edge = mesh.opposite_edges.ravel()
+    # corner c is opposite to the edge from corner c + 1 to corner c + 2
+    start, end = np.roll(mesh.faces, -1, axis=1).ravel(), np.roll(mesh.faces, -2, axis=1).ravel()
+    order = np.argsort(edge, kind="stable")
+    twos = np.flatnonzero(mesh.faces_per_edge == 2)
+    first = order[np.searchsorted(edge[order], twos)]
+    second = order[np.searchsorted(edge[order], twos) + 1]
+    agree = (start[first] == end[second]) & (end[first] == start[second])
+    twos, first, second = twos[agree], first[agree], second[agree]
+
+    one, other = mesh.face_normals[face[first]], mesh.face_normals[face[second]]
+    along = mesh.vertices[end[first]] - mesh.vertices[start[first]]
+    length = np.linalg.norm(along, axis=1)
+    unit = np.divide(along, length[:, None], out=np.zeros_like(along), where=length[:, None] > 0)
+    # sin θ has the sign of the turn about the edge, seen along it from the first triangle
+    sine = np.einsum("ei,ei->e", np.cross(one, other), unit)
+    angle = np.arctan2(sine, np.einsum("ei,ei->e", one, other))
+    share = length * angle / 4
+    ends = mesh.edges[twos]
+    # without any edge, bincount forgets that weights are numbers with a point
+    return np.bincount(ends.ravel(), weights=np.repeat(share, 2), minlength=mesh.n_vertices).astype(np.float64)

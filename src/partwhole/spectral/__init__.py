@@ -1,7 +1,7 @@
-"""Frequencies of surfaces: the Laplacian, its eigenfunctions, and maps between functions on two surfaces."""
+"""Spectral geometry: the Laplacian, its eigenfunctions, signatures, and functional maps between two surfaces."""
 
 from partwhole.spectral.cached import cached_eigenpairs
-from partwhole.spectral.eigen import Eigenpairs, eigenpairs
+from partwhole.spectral.eigen import Eigenpairs, eigenpairs, spectral_gradients
 from partwhole.spectral.functional_maps import (
     ZoomOut,
     functional_map,
@@ -9,8 +9,7 @@ from partwhole.spectral.functional_maps import (
     vertex_map_from_functional_map,
     zoomout,
 )
-from partwhole.spectral.gradients import Gradients, gradients, spectral_gradients
-from partwhole.spectral.laplacian import Laplacian, laplacian
+from partwhole.spectral.operators import Gradients, Laplacian, gradients, laplacian
 from partwhole.spectral.signatures import (
     heat_kernel_signature,
     heat_times,

@@ -1,4 +1,4 @@
-"""Eigenfunctions of the Laplacian: the frequencies of a surface."""
+"""Eigenvalues and eigenfunctions of the Laplacian, and their gradients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh, splu
 
 from partwhole._ties import with_fixed_signs
 from partwhole.mesh.surface import Mesh
-from partwhole.spectral.laplacian import Laplacian, laplacian
+from partwhole.spectral.operators import Laplacian, laplacian
 
 # below so many vertices all eigenpairs at once are quicker than some by iteration
 _DENSE = 500
@@ -137,6 +137,13 @@ def eigenpairs(surface: Mesh | Laplacian, k: int = 200) -> Eigenpairs:
     for position, index in enumerate(chosen):
         functions[members[component[index]], position] = parts[component[index]][:, column[index]]
     return Eigenpairs(joined[chosen] / area, with_fixed_signs(functions) / np.sqrt(area), operator.mass)
+
+
+def spectral_gradients(
+    basis: Eigenpairs, gx: sparse.csr_array, gy: sparse.csr_array
+) -> tuple[Float[np.ndarray, "n k"], Float[np.ndarray, "n k"]]:
+    """gx Φ and gy Φ: gradients of all eigenfunctions, so that those of Φ c are dense products, (gx Φ) c and (gy Φ) c."""
+    return gx @ basis.functions, gy @ basis.functions
 
 
 def _lowest(S: sparse.csr_array, k: int) -> tuple[Float[np.ndarray, "k"], Float[np.ndarray, "m k"]]:

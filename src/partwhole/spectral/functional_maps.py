@@ -157,7 +157,7 @@ def _checked_vertex_map(vertex_map: Any, part: Eigenpairs, whole: Eigenpairs) ->
     if given.min() < 0 or given.max() >= n_whole:
         raise ValueError(
             f"vertex_map has entries from {given.min()} to {given.max()}, but the whole's vertices are numbered 0 to "
-            f"{n_whole - 1}; do part and whole stand the right way around?"
+            f"{n_whole - 1}; are part and whole swapped?"
         )
     return given
 

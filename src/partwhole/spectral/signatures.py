@@ -19,7 +19,7 @@ def heat_kernel_signature(
     """HKS(x, t) = Σ_k exp(−λ_k t) φ_k(x)²: the heat left at x after time t, of a unit that started there (Sun et al. 2009).
 
     Isometric surfaces have equal signatures. A surface scaled by s has, at times scaled by s², signatures divided by s²;
-    the default times scale so by themselves. Multiply by the area for a signature that scale leaves alone.
+    the default times scale accordingly. Multiply by the area for a signature that does not depend on scale.
 
     Parameters
     ----------
@@ -50,8 +50,8 @@ def wave_kernel_signature(
     """WKS(x, e) = Σ_k w_k(e) φ_k(x)² / Σ_k w_k(e), w_k(e) = exp(−(e − log λ_k)² / 2σ²), over λ_k > 0 (Aubry et al. 2011).
 
     The mean of φ(x)² over a band of frequencies. Isometric surfaces have equal signatures. A surface scaled by s has, at
-    energies lowered by 2 log s, signatures divided by s²; the default energies shift so by themselves. Multiply by the
-    area for a signature that scale leaves alone.
+    energies lowered by 2 log s, signatures divided by s²; the default energies shift accordingly. Multiply by the
+    area for a signature that does not depend on scale.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Writing files so that none is ever left half-written."""
+"""Helpers that all packages share: checks of arguments, files written atomically, the cache, cores and kernels, text."""
 
 from partwhole.store.atomic import atomic_write
 

@@ -1,12 +1,17 @@
-"""Arguments as people give them: what is of another kind than was meant is refused with its name, value and remedy."""
+"""Checks of arguments: an argument of the wrong kind raises a ValueError with its name, its value and the remedy.
+
+Devices and optional dependencies are checked here too, since an argument such as device="cuda" asks for them.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, Literal
 
 import numpy as np
 
@@ -24,16 +29,16 @@ def check_whole_number(name: str, value: Any, *, or_none: bool = False) -> None:
 
 
 def check_number(name: str, value: Any, *, or_none: bool = False) -> None:
-    """Any real number; which of them are allowed is for the caller to say."""
+    """Any real number; the caller checks its range."""
     if not (isinstance(value, Real) or (or_none and value is None)):
         raise ValueError(f"{name} must be a number{' or None' * or_none}, got {in_short(value)}")
 
 
 def check_seed(seed: Any) -> None:
-    """What `numpy.random.default_rng` takes, but for negative numbers."""
+    """A seed for `numpy.random.default_rng`: a generator, or a whole number that is not negative."""
     if isinstance(seed, np.random.Generator) or (isinstance(seed, Integral) and int(seed) >= 0):
         return
-    raise ValueError(f"seed must be a whole number from 0 on, or a numpy.random.Generator, got {in_short(seed)}")
+    raise ValueError(f"seed must be a non-negative whole number or a numpy.random.Generator, got {in_short(seed)}")
 
 
 def check_function(name: str, value: Any, *, called_with: str) -> None:
@@ -43,7 +48,7 @@ def check_function(name: str, value: Any, *, called_with: str) -> None:
 
 
 def as_array(wanted: str, values: Any) -> np.ndarray:
-    """The array of nested lists; lists of different lengths are not what was `wanted`, which is said."""
+    """The array of nested lists; if their lengths differ, a ValueError that begins with `wanted`."""
     try:
         return np.asarray(values)
     except ValueError:
@@ -73,3 +78,47 @@ def in_short(value: Any) -> str:
     """A value in an error message: in one line, and not too long."""
     text = " ".join(repr(value).split())
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
+
+
+def check_device(device: object) -> None:
+    """Raise ValueError, with the remedy, unless the device is available."""
+    if device == "cuda":
+        cuda_modules()
+    elif device != "cpu":
+        raise ValueError(f"device must be 'cpu' or 'cuda', got {device!r}")
+
+
+def cuda_modules() -> tuple[ModuleType, ModuleType]:
+    """(torch, triton), or a ValueError with the remedy."""
+    try:
+        import torch
+    except ImportError:
+        raise ValueError(f"device='cuda' needs torch: {how_to_install('torch')}; or use device='cpu'") from None
+    if not torch.cuda.is_available():
+        raise ValueError("device='cuda' needs a CUDA device, and torch finds none; use device='cpu'")
+    try:
+        import triton
+    except ImportError:
+        raise ValueError("device='cuda' needs triton, which comes with torch's CUDA builds; use device='cpu'") from None
+    return torch, triton
+
+
+Extra = Literal["torch", "remesh", "umap"]
+
+# as in pyproject.toml
+EXTRAS: dict[Extra, tuple[str, ...]] = {
+    "torch": ("torch>=2.4", "safetensors>=0.4.3"),
+    "remesh": ("pymeshlab>=2023.12",),
+    "umap": ("umap-learn>=0.5",),
+}
+
+
+def how_to_install(extra: Extra) -> str:
+    """The command that installs an extra for the Python that is running.
+
+    >>> how_to_install("umap").partition(" -m ")[2]
+    'pip install "umap-learn>=0.5"'
+    """
+    python = f'"{sys.executable}"' if " " in sys.executable else sys.executable or "python"
+    # double quotes, which the shells of all systems know
+    return " ".join([python, "-m pip install", *(f'"{requirement}"' for requirement in EXTRAS[extra])])

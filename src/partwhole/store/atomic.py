@@ -1,24 +1,28 @@
-"""Files that appear whole or not at all: written without a name, or beside their place under another, then renamed."""
+"""Atomic writes: a file is written without a name, or under a temporary one, and renamed once it is complete."""
 
 from __future__ import annotations
 
+import io
 import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from partwhole.store.arguments import checked_path
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A binary file, for writing and reading, that becomes `path` when the block ends, and vanishes if it raises.
+    """A binary file, for writing and reading, that becomes `path` when the block ends, and is removed if it raises.
 
-    On Linux the file has no name until it is whole, so a process that is killed leaves nothing behind. Where that can't
-    be had it may leave a hidden file beside `path` whose name contains `.partial`, which is never read. Delete memory
-    maps of the file before the block ends.
+    On Linux the file has no name until it is complete, so a process that is killed leaves nothing behind. On other systems
+    it may leave a hidden file beside `path` whose name contains `.partial`, which is never read. Delete memory maps of
+    the file before the block ends.
 
     Examples
     --------
@@ -33,11 +37,11 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """
     final = checked_path("path", path)
     if not final.name:
-        raise ValueError(f"{str(path)!r} names no file")
+        raise ValueError(f"{str(path)!r} is not the name of a file")
     if final.is_dir():
         raise ValueError(f"{final} is a folder; give the name of a file")
     if not final.parent.is_dir():
-        raise FileNotFoundError(f"{final.parent} does not exist; make the folder before writing {final.name} into it")
+        raise FileNotFoundError(f"{final.parent} does not exist; create the folder before writing {final.name} to it")
     # a link stays a link: what it points to is replaced
     final = final.resolve()
     temporary = final.with_name(f".{final.stem[:32]}.{secrets.token_hex(8)}.partial{final.suffix[:32]}")
@@ -60,8 +64,19 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     _flush_folder(final.parent)
 
 
+def saved(figure: Figure, path: str | Path | None) -> Figure:
+    """Write a figure as PNG if a path is given, and return the figure."""
+    if path is not None:
+        buffer = io.BytesIO()
+        # no time stamp and no version inside, so that the same figure is the same file
+        figure.savefig(buffer, format="png", metadata={"Software": None})
+        with atomic_write(Path(path)) as file:
+            file.write(buffer.getvalue())
+    return figure
+
+
 def _open_nameless(folder: Path) -> int | None:
-    """A descriptor of a file that no folder lists, or None where the system has no such thing."""
+    """A descriptor of a file without a name, or None where the system does not support that."""
     if not hasattr(os, "O_TMPFILE") or not Path("/proc/self/fd").is_dir():
         return None
     try:
@@ -80,7 +95,7 @@ def _give_name(descriptor: int, path: Path) -> None:
 
 
 def _flush_folder(folder: Path) -> None:
-    """The new name is safe once the folder is on disk too; Windows has no handle for that."""
+    """Write the folder to disk, so that the new name survives a crash; not possible on Windows."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     descriptor = os.open(folder, os.O_RDONLY)

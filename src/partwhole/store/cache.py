@@ -1,4 +1,4 @@
-"""Results kept in files that are named after everything they were computed from."""
+"""A cache on disk: arrays in files that are named by a hash of everything they were computed from."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ import numpy as np
 
 from partwhole.store.arguments import in_short
 from partwhole.store.atomic import atomic_write
-from partwhole.store.sizes import bytes_of
+from partwhole.store.text import bytes_of
 
 # raised when the layout of the files changes; older ones are then never found
 _LAYOUT = 1
@@ -51,19 +51,20 @@ class Cache:
     """A folder of named arrays, each entry in a file of its own: `SHA-256 of the key`.npz.
 
     A key is a mapping that says what was computed, from what, how, and by which version of the code. Two keys are the same
-    only if everything in them is: values, types, shapes, names. There is no other way for an entry to become outdated.
+    only if everything in them is: values, types, shapes, names. So an entry can never be outdated.
 
-    Entries appear whole or not at all, so several processes may share a folder. A file that is damaged, or can't be read,
-    counts as missing. Nothing is made on disk before the first `put`. Remove the folder, or any file in it, at any time.
-    Where nothing can be written, since a disk is full or the folder is another's, that is said once and nothing is kept
-    from then on: a cache saves time, and its failure costs time only.
+    Entries are written atomically, so several processes may share a folder. A file that is damaged or can't be read counts
+    as missing. Nothing is created on disk before the first `put`. The folder, or any file in it, may be removed at any
+    time. If the folder can't be written, because the disk is full or permission is missing, this is reported once and
+    nothing is kept from then on: the results are the same without a cache, only slower.
 
     Parameters
     ----------
     folder : where the files are, or will be
-    tell : is told once that nothing can be written, and why; default: a warning
-    limit : bytes that are kept; beyond them `put` removes what was used longest ago, never what it has just written. Of
-        several processes that share a folder each may exceed the limit by a twentieth of it, for a while. Default: no limit
+    tell : called once with a message if nothing can be written; default: a warning
+    limit : bytes that are kept; beyond them `put` removes the entries that were used longest ago, never the one it has
+        just written. Each of several processes that share a folder may exceed the limit by a twentieth of it for a while.
+        Default: no limit
 
     Examples
     --------
@@ -91,15 +92,15 @@ class Cache:
 
     @classmethod
     def default(cls, *, tell: Callable[[str], None] | None = None) -> Cache:
-        """The cache in the folder PARTWHOLE_CACHE, or in the place the system has for such files (~/.cache/partwhole).
+        """The cache in the folder PARTWHOLE_CACHE, or in the user's cache folder (~/.cache/partwhole).
 
-        It keeps as much as PARTWHOLE_CACHE_LIMIT says (500 MB, 20 GiB, or none for no limit), else 20 GB.
+        Its limit is PARTWHOLE_CACHE_LIMIT (500 MB, 20 GiB, or none for no limit), by default 20 GB.
         """
         return cls(default_folder(), limit=default_limit(), tell=tell)
 
     @classmethod
     def meant(cls, given: Cache | str | os.PathLike[str] | bool | None) -> Cache | None:
-        """The cache that is meant: True is the `default`, a path its folder; False and None are none.
+        """The cache that an argument stands for: True is the `default`, a path its folder; False and None are none.
 
         Examples
         --------
@@ -143,9 +144,9 @@ class Cache:
         """Keep arrays under a key, in the place of what was there before; see the class for where that can't be done."""
         for name, array in arrays.items():
             if name == _CHECKSUM or not name.isidentifier():
-                raise ValueError(f"{name!r} can't name an array here; use another word")
+                raise ValueError(f"{name!r} is not a valid name of an array; use another one")
             if np.asarray(array).dtype.hasobject:
-                raise ValueError(f"{name} holds Python objects, which are never written; convert it to numbers")
+                raise ValueError(f"{name} holds Python objects, which can't be written; convert it to numbers")
         if self._is_off:
             return
         path = self.path(key)
@@ -155,7 +156,7 @@ class Cache:
             self._keep_limit(path)
 
     def can_be_written(self) -> bool:
-        """Whether `put` would keep anything, as far as a file of no bytes can tell; the folder is made to find out."""
+        """Whether `put` could write an entry, tested by writing an empty file; the folder is created for that."""
 
         def try_it() -> None:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -179,16 +180,16 @@ class Cache:
         return True
 
     def entries(self) -> list[Entry]:
-        """What is kept, that which was used longest ago first. Other files in the folder are none of ours."""
+        """All entries, those used longest ago first; other files in the folder are ignored."""
         found = [entry for place in self._folders() for entry in _entries_in(place)]
         return sorted(found, key=lambda entry: (entry.used, entry.path))
 
     def trim(self, most: int) -> list[Entry]:
-        """Remove what was used longest ago until no more than `most` bytes are left; gives what was removed."""
+        """Remove the entries used longest ago until at most `most` bytes are left, and return those removed."""
         return _remove_oldest(self.entries(), most)
 
     def clear(self) -> list[Entry]:
-        """Remove every entry and the folders that are then empty, and nothing else; gives the entries removed."""
+        """Remove every entry and the folders that are then empty, nothing else, and return the entries removed."""
         removed = _remove_oldest(self.entries(), -math.inf)
         for place in self._folders():
             with suppress(OSError):  # not empty
@@ -206,7 +207,7 @@ class Cache:
             raise ValueError(f"{self.folder} is a file; a cache needs a folder") from None
 
     def _keep_limit(self, written: Path) -> None:
-        """Trim the folder if it may have outgrown the limit. It is looked at now and then only, and fails in silence."""
+        """Trim the folder if it may exceed the limit. It is listed now and then only, and errors are ignored."""
         if self.limit is None:
             return
         with suppress(OSError):
@@ -287,7 +288,7 @@ def default_folder() -> Path:
     try:
         return _default_folder()
     except RuntimeError:  # by expanduser and home, for users whom the system does not know
-        raise OSError("the cache has no place, since you have no home folder here; set PARTWHOLE_CACHE") from None
+        raise OSError("there is no folder for the cache, since you have no home folder; set PARTWHOLE_CACHE") from None
 
 
 def _default_folder() -> Path:
@@ -354,7 +355,7 @@ def _feed(digest: Any, value: Any) -> None:
         _feed_bytes(digest, "mapping", str(len(value)).encode())
         for name in sorted(value, key=str):
             if not isinstance(name, str):
-                raise ValueError(f"{name!r} can't be a name in a key; use strings")
+                raise ValueError(f"{name!r} is not a valid name in a key; use strings")
             _feed(digest, name)
             _feed(digest, value[name])
     elif isinstance(value, (tuple, list)):
@@ -363,7 +364,7 @@ def _feed(digest: Any, value: Any) -> None:
             _feed(digest, item)
     else:
         raise ValueError(
-            f"a {type(value).__name__} can't be part of a key; use numbers, strings or arrays (of a mesh its content_hash)"
+            f"a {type(value).__name__} can't be part of a key; use numbers, strings or arrays (for a mesh its content_hash)"
         )
 
 

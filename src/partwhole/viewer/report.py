@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from partwhole.store.atomic import atomic_write
-from partwhole.store.markdown import escaped
+from partwhole.store.text import escaped
 
 
 @dataclass(frozen=True)

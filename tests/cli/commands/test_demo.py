@@ -19,7 +19,7 @@ from partwhole.geodesics import geodesic_distances
 from partwhole.matching import Matcher, TrainingConfig
 from partwhole.matching.network.diffusion_net import new_network
 from partwhole.mesh.io import read_mesh
-from partwhole.store.extras import how_to_install
+from partwhole.store.arguments import how_to_install
 
 
 def test_the_demo_leaves_pictures_a_summary_and_both_meshes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -146,7 +146,7 @@ def test_a_part_that_no_manifold_has(method: str, tmp_path: Path, capsys: pytest
     write_mesh(fin, tmp_path / "fin.off")
     found = run_json(capsys, tmp_path / "fin.off", "-o", tmp_path / "out", "--method", method, "--sound")
     assert found["what_holds"].startswith("not proved")
-    assert all("the whole is no manifold" in said for said in found["statements"].values())
+    assert all("the whole is not a manifold" in said for said in found["statements"].values())
 
 
 def test_closed_surfaces_beside_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

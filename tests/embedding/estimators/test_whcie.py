@@ -97,7 +97,7 @@ def test_a_flat_rectangle_with_a_hole_comes_back() -> None:
 def test_same_numbers_again_whatever_the_number_of_threads(cls, roll, monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
     for cores in (1, 2, 3):
-        for module in ("criterion.min_plus", "embedding.solver.threads", "geodesics.distances"):
+        for module in ("criterion.distances", "embedding.solver.threads", "geodesics.distances"):
             monkeypatch.setattr(f"partwhole.{module}.available_cores", lambda cores=cores: cores)
         with threadpool_limits(limits=cores):
             found.append(cls(n_neighbors=10).fit(roll.points))

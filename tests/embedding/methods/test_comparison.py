@@ -23,7 +23,7 @@ from partwhole.embedding.methods.comparison import (
     run_method,
 )
 from partwhole.embedding.methods.task import check_connected
-from partwhole.store.extras import how_to_install
+from partwhole.store.arguments import how_to_install
 
 ROLL = swiss_roll(600, variant="hole", width=20.0, seed=1)
 HAS_UMAP = importlib.util.find_spec("umap") is not None

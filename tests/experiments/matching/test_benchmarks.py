@@ -20,7 +20,7 @@ from partwhole.experiments.matching.training_runs import WRITES
 from partwhole.matching import PRESETS
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import write_mesh
-from partwhole.store.extras import how_to_install
+from partwhole.store.arguments import how_to_install
 
 # what a template of FAUST does: rows in any order, some vertices twice, others never
 TEMPLATE = np.random.default_rng(0).integers(90, size=120)

@@ -319,7 +319,7 @@ def test_devices(stock, config) -> None:
     with pytest.raises(ValueError, match="device must be 'cpu' or 'cuda', got 'abacus'"):
         train(stock, config, device="abacus")
     if not torch.cuda.is_available():
-        with pytest.raises(ValueError, match="device='cuda' needs a CUDA device, and torch sees none here"):
+        with pytest.raises(ValueError, match="device='cuda' needs a CUDA device, and torch finds none"):
             train(stock, config, device="cuda")
 
 

@@ -48,7 +48,7 @@ class TestObj:
             ("f 1 2 4", "f 1 2 4/x", "line 6: '4/x' is not a corner of the form"),
             ("f 1 2 4", "f 1 2 /4", "line 6: '/4' is not a corner"),
             ("f 1 2 4", "f 1 2 four", "line 6: 'four' is not a whole number"),
-            ("f 1 2 4", "face 1 2 4", "line 6: 'face' is no keyword of OBJ"),
+            ("f 1 2 4", "face 1 2 4", "line 6: 'face' is not a keyword of OBJ"),
             ("v 0 0 1", "v 0 0", "line 4: a vertex has 3 coordinates, got 2 values"),
             ("v 0 0 1", "v 0 0 y", "line 4: 'y' is not a number"),
             ("v 0 0 1", "v 0 0 1 y", "line 4: 'y' is not a number"),

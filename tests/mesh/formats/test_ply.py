@@ -96,22 +96,22 @@ class TestPly:
             ("ply\n", "plx\n", "line 1: a PLY file begins with a line 'ply'"),
             ("end_header", "end_heade", "line 1: the header has no line 'end_header'"),
             ("format ascii 1.0\n", "", "line 2: the header does not say its format"),
-            ("format ascii 1.0", "format ascii 2.0", "line 2: 'format ascii 2.0' can't stand here"),
-            ("comment", "remark", "line 3: 'remark by hand' can't stand here"),
+            ("format ascii 1.0", "format ascii 2.0", "line 2: 'format ascii 2.0' is not valid here"),
+            ("comment", "remark", "line 3: 'remark by hand' is not valid here"),
             ("element vertex 4", "element vertex x", "line 5: the number of vertex rows is 'x', not a count"),
             ("element vertex 4", "element vertex -4", "line 5: the number of vertex rows is '-4', not a count"),
             ("element vertex 4", "element vertex 5", "line 19: the file ends after 8 rows, the header says 9"),
             ("element vertex 4", "element vertex 3", "line 19: 1 row more than the header says"),
-            ("element vertex 4", "element vertex 5\nelement vertex 4", "can't stand here"),
+            ("element vertex 4", "element vertex 5\nelement vertex 4", "is not valid here"),
             ("element vertex", "element points", "there is no element vertex (elements: 'points', 'face')"),
             ("element face", "element faces", "there is no element face"),
             ("float x", "float w", "line 5: element vertex has no property x, or it is a list"),
             ("float x", "list uchar float x", "line 5: element vertex has no property x, or it is a list"),
-            ("float x", "floaty x", "line 6: 'property floaty x' is not a property with types that PLY has"),
+            ("float x", "floaty x", "line 6: 'property floaty x' is not a property of a type that PLY has"),
             ("float y", "float x", "line 7: element vertex has two properties called 'x'"),
             ("vertex_indices", "corners", "line 9: element face needs a list of whole numbers called vertex_indices"),
             ("uchar int", "uchar float", "line 9: element face needs a list of whole numbers"),
-            ("uchar int", "float int", "is not a property with types that PLY has"),
+            ("uchar int", "float int", "is not a property of a type that PLY has"),
             ("end_header", "element edge 3\nend_header", "line 11: element 'edge' has no properties"),
             ("1 0 0\n", "1 0\n", "line 13: vertex 1 ends before its z does, after 2 values"),
             ("1 0 0\n", "1 0 0 0\n", "line 13: vertex 1 has 4 values, expected 3"),
@@ -130,7 +130,7 @@ class TestPly:
 
     def test_endless_header(self, refused):
         more = "".join(f"property int p{i}\n" for i in range(2000))
-        message = "line 1: the header has 2006 elements and properties, more than 1000 are not read"
+        message = "line 1: the header has 2006 elements and properties; at most 1000 are supported"
         assert message in refused(PLY_TEXT.replace("end_header", more + "end_header"), "x.ply")
 
     def test_what_is_passed_over_must_be_numbers(self, refused):

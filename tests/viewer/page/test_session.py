@@ -245,7 +245,7 @@ def test_a_file_that_can_not_be_read_is_told_by_its_name(cut: Cut, off_file: Cal
         session.upload("part", "twice.off", twice)
     # the name says one format, the contents another: read by its contents, with a note
     read = session.upload("part", "scan.ply", off_file(cut.part))
-    assert read["notes"] == ["scan.ply: read as OFF, which its contents are, not by its ending '.ply'"]
+    assert read["notes"] == ["scan.ply: read as OFF because of its contents, although its ending is '.ply'"]
     assert session.upload("part", "", off_file(cut.part))["name"] == "mesh"
 
 

@@ -11,7 +11,7 @@ from partwhole.cli.shared.console import Console
 from partwhole.cli.shared.options import JsonOption, QuietOption
 from partwhole.mesh.formats.common import counted
 from partwhole.store.cache import Cache, Entry
-from partwhole.store.sizes import bytes_of, size_in_words
+from partwhole.store.text import bytes_of, size_in_words
 
 
 def cache(

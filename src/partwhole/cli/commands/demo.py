@@ -34,7 +34,7 @@ from partwhole.cli.shared.options import (
     model_file,
     output_folder,
 )
-from partwhole.store.extras import how_to_install
+from partwhole.store.arguments import how_to_install
 
 if TYPE_CHECKING:
     from partwhole.criterion.study import ConsistencyRow

@@ -18,7 +18,7 @@ from partwhole.criterion.thresholds import boundary_criterion, same_loop_criteri
 from partwhole.datasets.cutting.cuts import Cut
 from partwhole.geodesics.metrics import Metric
 from partwhole.mesh import Mesh
-from partwhole.store.figures import as_text
+from partwhole.store.text import as_text
 from partwhole.viewer.figures.camera import Axis
 
 NAMES = {"boundary": "boundary C_T", "wormhole": "wormhole C_W", "same-loop": "same-loop C_L"}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from partwhole.cli.shared.console import Console, Progress, write_json, write_text
 from partwhole.cli.shared.options import output_folder
 from partwhole.evaluation import Calibration, Evaluation, Table, calibration_plot, pck_plot
-from partwhole.store.figures import as_text
+from partwhole.store.text import as_text
 
 if TYPE_CHECKING:
     from partwhole.datasets.pairs import Pair

@@ -14,7 +14,7 @@ from partwhole.matching.cache.results import code_version, version_of
 from partwhole.matching.scans.units import percent as share
 from partwhole.mesh.formats.common import counted
 from partwhole.store.atomic import atomic_write
-from partwhole.store.markdown import escaped
+from partwhole.store.text import escaped
 
 if TYPE_CHECKING:
     from partwhole.matching.result import CoarseMatch, MatchResult

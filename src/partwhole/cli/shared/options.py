@@ -17,7 +17,7 @@ import typer
 
 from partwhole.cli.shared.console import Console, command_line
 from partwhole.store.cache import Cache
-from partwhole.store.extras import how_to_install
+from partwhole.store.arguments import how_to_install
 
 if TYPE_CHECKING:
     from partwhole.matching.matcher import Matcher
@@ -136,7 +136,7 @@ def check_torch(device: Device) -> None:
         import torch  # noqa: F401
     except ModuleNotFoundError:
         raise ValueError(f"networks need torch: {how_to_install('torch')}") from None
-    from partwhole.store.accelerator import check_device
+    from partwhole.store.arguments import check_device
 
     try:
         check_device(device)

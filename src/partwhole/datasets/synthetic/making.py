@@ -20,7 +20,7 @@ from partwhole.datasets.synthetic.made_folder import MadeFolder
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import read_mesh
 from partwhole.store.arguments import checked_path
-from partwhole.store.names import displayable
+from partwhole.store.text import displayable
 
 Matched = Literal["own", "others", "all"]
 Progress = Callable[[int, int], None]

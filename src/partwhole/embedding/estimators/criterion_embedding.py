@@ -12,8 +12,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from partwhole.criterion import Criterion, same_loop_criterion
-from partwhole.criterion.min_plus import min_plus
+from partwhole.criterion.distances import threshold
 from partwhole.criterion.points import RTOL, criterion_of_points, straight_lines
+from partwhole.criterion.result import guaranteed_mask, soft_guaranteed_mask
 from partwhole.embedding.estimators.inputs import SurfaceInput, checked_input
 from partwhole.embedding.estimators.placement import place, steps_to
 from partwhole.embedding.estimators.sklearn_versions import checked_data
@@ -182,15 +183,9 @@ class CriterionEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         """The criterion for pairs of a new point and a fitted one: K = D_new,B ⊗ across ⊗ D_B."""
         B = self.boundary_
         from_boundary = self.dist_matrix_[B].astype(np.float64)
-        if self._kind == "boundary":
-            nearest = from_boundary.min(axis=0, initial=np.inf)
-            K = np.add.outer(D[:, B].min(axis=1, initial=np.inf), nearest)
-        else:
-            K = min_plus(min_plus(D[:, B], straight_lines(B, self._points)), from_boundary)
-        if self.soft:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                return np.where((D == 0) | np.isinf(K), 1.0, np.minimum(K / D, 1)) * np.isfinite(D)
-        return np.isfinite(D) & (K * (1 + RTOL) >= D)
+        across = None if self._kind == "boundary" else straight_lines(B, self._points)
+        K = threshold(D[:, B].T, from_boundary, across)
+        return soft_guaranteed_mask(D, K) if self.soft else guaranteed_mask(D, K, RTOL)
 
     def _criterion(self, given: SurfaceInput) -> Criterion:
         if self.whole_genus is None:

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole.embedding.methods.task import EmbeddingMethod, EmbeddingTask
-from partwhole.store.extras import how_to_install
+from partwhole.store.arguments import how_to_install
 
 # As in the paper.
 _PERPLEXITY = 50

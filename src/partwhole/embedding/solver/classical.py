@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import dijkstra
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from partwhole._ties import with_fixed_signs
-from partwhole.criterion.min_plus import min_plus
+from partwhole.criterion.distances import min_plus
 from partwhole.embedding.solver.pairs import checked_distances, checked_n_components, row_blocks
 from partwhole.embedding.solver.threads import RowThreads, one_blas_thread
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from partwhole.store.cores import available_cores
+from partwhole.store.compute import available_cores
 
 # fewer pairs than this are done before a second thread has started
 _WORTH_A_THREAD = 200_000

@@ -2,7 +2,7 @@
 
 The shortest path between two points of a polyhedral surface is a straight line once the triangles it crosses are
 unfolded into the plane. It can only bend at a vertex around which there is at least as much angle as in the plane
-(a saddle) or at a border. So the distance is found by sending straight rays over the surface, triangle by triangle:
+(a saddle) or at a boundary. So the distance is found by sending straight rays over the surface, triangle by triangle:
 
 - A **gate** is one side of one triangle, entered from outside; gate ``3 f + i`` leads into face f, towards its
   corner i. Its frame has the side on the x axis, from corner i+1 (at 0) to corner i+2 (at l), the apex above.
@@ -22,7 +22,7 @@ Gates and vertices wait in buckets by distance. All values that trim are lengths
 the work is done changes the time it takes, never the result. Ties and rounding are decided in favour of keeping a ray.
 
 Where the surface is odd: triangles without area are given a height of 1e-10 of their longest side; their vertices, like
-those where the surface is not a manifold, send windows everywhere; and because many ways are equally long there, such
+those where the surface is not a manifold, send windows everywhere; and because many paths are equally long there, such
 gates remember what has crossed them and let nothing pass twice. So do the gates of needles, around which rays wind.
 """
 
@@ -61,7 +61,7 @@ class ExactTopology(NamedTuple):
     vertex_start: Int[np.ndarray, "_"]
     vertex_corner: Int[np.ndarray, "c"]
     bend: Int[np.ndarray, "n"]
-    """Where paths can bend: 0 nowhere, 1 a saddle inside, 2 a wide angle at the border, 3 in all directions."""
+    """Where paths can bend: 0 nowhere, 1 a saddle inside, 2 a wide angle at the boundary, 3 in all directions."""
     total_angle: Float[np.ndarray, "n"]
     bucket_width: float
 

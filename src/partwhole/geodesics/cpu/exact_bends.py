@@ -7,8 +7,7 @@ from math import cos, pi, sin
 import numpy as np
 
 from partwhole.geodesics.cpu.exact_fans import next_corner, previous_corner
-from partwhole.geodesics.cpu.exact_kernel import kernel
-from partwhole.geodesics.cpu.exact_pool import (
+from partwhole.geodesics.cpu.exact_queue import (
     ANGLE,
     APEX_X,
     APEX_Y,
@@ -19,9 +18,10 @@ from partwhole.geodesics.cpu.exact_pool import (
     LEFT,
     RIGHT,
     THIN,
+    enqueue,
+    kernel,
     wait,
 )
-from partwhole.geodesics.cpu.exact_queue import enqueue
 
 _ANGLE_TOUCH = 1e-9  # as much is added to the directions into which a path may bend
 
@@ -80,7 +80,7 @@ def _bend_range(gates, corner, closed, total, arrival):
             offset += total
         low, high = far - offset, total - far - offset
     else:
-        # the fan of a border vertex does not close: far enough to either side will do
+        # the fan of a boundary vertex does not close: far enough to either side will do
         low, high = far - offset, angle
         if low > angle:
             low, high = 0.0, -far - offset

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwhole.geodesics.cpu.exact_kernel import kernel
-from partwhole.store.compiled import njit
+from partwhole.geodesics.cpu.exact_queue import kernel
+from partwhole.store.compute import njit
 
 _ANGLE_TOLERANCE = 1e-11  # excess below which a vertex counts as flat: rays pass it on both sides
 
@@ -79,7 +79,7 @@ def corner_fans(corner_vertex, gate_edge, edge_start, edge_gate, vertex_start, v
 
 @njit(cache=True, nogil=True)
 def _fan_begin(v, gate_edge, edge_start, vertex_start, vertex_corner, flat):
-    """A corner at v to begin with (on the border if there is one), which way to walk, and whether angles make sense."""
+    """A corner at v to begin with (on the boundary if there is one), which way to walk, and whether angles make sense."""
     corner, ahead = vertex_corner[vertex_start[v]], True
     for k in range(vertex_start[v], vertex_start[v + 1]):
         here = vertex_corner[k]

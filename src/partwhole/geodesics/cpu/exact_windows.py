@@ -8,8 +8,7 @@ import numpy as np
 
 from partwhole.geodesics.cpu.exact_bends import leave_vertex, room_for_vertex
 from partwhole.geodesics.cpu.exact_fans import next_corner, previous_corner
-from partwhole.geodesics.cpu.exact_kernel import kernel
-from partwhole.geodesics.cpu.exact_pool import (
+from partwhole.geodesics.cpu.exact_queue import (
     ANGLE,
     APEX_X,
     APEX_Y,
@@ -19,22 +18,27 @@ from partwhole.geodesics.cpu.exact_pool import (
     BUDGET,
     COS_LEFT,
     COS_RIGHT,
+    CURRENT,
     FORWARD,
     FREE_COUNT,
     LEFT,
+    PENDING,
     REPEAT,
     RIGHT,
     SIN_LEFT,
     SIN_RIGHT,
     SLACK,
     THIN,
+    enqueue,
     grown,
+    kernel,
+    new_queue,
+    pop,
     release,
     take,
     wait,
 )
-from partwhole.geodesics.cpu.exact_queue import CURRENT, PENDING, enqueue, new_queue, pop
-from partwhole.store.compiled import njit
+from partwhole.store.compute import njit
 
 _KEEP = 1 + 1e-12  # another path must be shorter by this factor before it trims a ray
 _TOUCH = 1e-11  # a window that misses the apex by no more than this still reaches it
@@ -206,7 +210,7 @@ def _cross_left(
         b0, b1 = _trim(b0, b1, sx, sy, sigma, side, at_start, at_apex)
         if not (b1 - b0 > THIN * side and sy > 0.0):
             continue
-        # the end of the base lies on the other side of all these rays: its way to b0 crosses them all
+        # the end of the base lies on the other side of all these rays: its path to b0 crosses them all
         dx, dy, ex = base * cosine - b0, base * sine, sx - b0
         if at_end + sqrt(dx * dx + dy * dy) < sigma + sqrt(ex * ex + sy * sy):
             continue
@@ -218,7 +222,7 @@ def _cross_left(
 
 @kernel
 def _trim(b0, b1, sx, sy, sigma, side, at_start, at_end):
-    """What is left of [b0, b1] where the ways along the side from its two ends are shorter than the rays from s.
+    """What is left of [b0, b1] where the paths along the side from its two ends are shorter than the rays from s.
 
     The start gets to the point b by at_start + b, s by sigma + |s - b|; they are equal at b = excess / (2 gain).
     """
@@ -243,7 +247,7 @@ def _trim(b0, b1, sx, sy, sigma, side, at_start, at_end):
 def _forget_repeated(gate, slack, window, windows, following, waiting, counters):
     """Trim the windows of a list by all that have crossed the gate before, where those were as short, within the slack.
 
-    In flat triangles, and where sheets lie on each other, many ways are equally long and no vertex trims them: rays could
+    In flat triangles, and where sheets lie on each other, many paths are equally long and no vertex trims them: rays could
     wind around a vertex for ever, and take every combination of sheets.
     """
     while window >= 0:
@@ -282,7 +286,7 @@ def _forget_repeated(gate, slack, window, windows, following, waiting, counters)
 
 @kernel
 def _length(sigma, x, y, b):
-    """Length of the way by a window to the point b of its gate."""
+    """Length of the path by a window to the point b of its gate."""
     return sigma + sqrt((b - x) * (b - x) + y * y)
 
 

@@ -1,4 +1,4 @@
-"""The relaxation of `geodesics/cpu/relaxation.py` on a CUDA device: a vertex and BLOCK sources are one program.
+"""The relaxation of `geodesics/cpu/fast_marching.py` on a CUDA device: a vertex and BLOCK sources are one program.
 
 D is kept as (vertex, source), sources sorted so that neighbours share a block. A program wakes only if a step into its
 vertex got shorter for one of its sources, and wakes those it can shorten in turn; reading values that another program is
@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Int
 
 from partwhole.geodesics.stencils import Stencil
-from partwhole.store.accelerator import cuda_modules
+from partwhole.store.arguments import cuda_modules
 
 if TYPE_CHECKING:
     import torch

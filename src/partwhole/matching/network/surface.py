@@ -16,8 +16,7 @@ from partwhole.geodesics import geodesic_distances
 from partwhole.geodesics.distances import Method
 from partwhole.matching.config import LossConfig, Mask, MaskedBy, NetworkInputs
 from partwhole.mesh import Mesh
-from partwhole.mesh.curvature import integrated_mean_curvature
-from partwhole.mesh.surface import check_mesh
+from partwhole.mesh.surface import check_mesh, integrated_mean_curvature
 from partwhole.spectral import (
     Eigenpairs,
     cached_eigenpairs,

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from partwhole._version import __version__
+from partwhole.store.arguments import how_to_install
 from partwhole.store.atomic import atomic_write
-from partwhole.store.extras import how_to_install
 
 FORMAT = "partwhole 1"
 

@@ -25,7 +25,7 @@ from partwhole.matching.scans.templates import Templates
 from partwhole.matching.scans.units import Scaling, percent, scaling_of
 from partwhole.mesh import Mesh, decimate, read_mesh
 from partwhole.mesh.formats.common import MeshWarning, counted
-from partwhole.mesh.orientation import consistent_orientation
+from partwhole.mesh.topology import consistent_orientation
 
 # as many vertices as the surfaces have that networks are trained on
 MOST_VERTICES = 5000
@@ -322,7 +322,7 @@ def prepare_surface(mesh: Mesh, role: Literal["part", "whole"], *, most_vertices
     wanted = max(most_vertices, min(_LEAST, pieces.n_vertices))
     decimated = pieces.n_vertices > _WORTHWHILE * wanted
     if decimated:
-        fewer = decimate(pieces, wanted, keep_border=False)
+        fewer = decimate(pieces, wanted, keep_boundary=False)
         pieces, to_given = fewer.mesh, to_given[fewer.to_fine]
         if pieces.n_vertices > max(_MOST, _WORTHWHILE * most_vertices):
             raise ValueError(

@@ -18,8 +18,8 @@ from partwhole.matching.network.surface import Surface, distances_of, low_passed
 from partwhole.matching.scans.prepare import Progress
 from partwhole.mesh import Mesh
 from partwhole.spectral.cached import is_cached
-from partwhole.spectral.filling import fill_cache
-from partwhole.store.accelerator import check_device
+from partwhole.spectral.cached import fill_cache
+from partwhole.store.arguments import check_device
 from partwhole.store.arguments import check_whole_number
 from partwhole.store.cache import Cache, CacheGiven
 

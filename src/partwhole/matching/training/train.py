@@ -31,7 +31,7 @@ from partwhole.matching.training.prepared_pairs import PreparedPairs, prepare_pa
 from partwhole.matching.training.run_folder import Recorder, RunFolder, RunState, check_folder
 from partwhole.matching.training.schedule import learning_rate, pair_number, random_seed
 from partwhole.matching.training.steps import Step, adam, losses_of_pair, plain_steps, reproducibly, set_rate
-from partwhole.store.accelerator import check_device
+from partwhole.store.arguments import check_device
 from partwhole.store.arguments import check_function, in_short
 from partwhole.store.cache import Cache, CacheGiven
 

@@ -2,7 +2,7 @@
 
 The order is that of Garland and Heckbert's quadrics, by a heap. A step is taken only if the link condition holds (the
 two vertices have no common neighbours but those of the triangles between them), so that a manifold stays one, with the
-same handles, borders and components; and only if no triangle turns over.
+same handles, boundaries and components; and only if no triangle turns over.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import heapq
 
 import numpy as np
 
-from partwhole.store.compiled import njit
+from partwhole.store.compute import njit
 
 # A triangle may turn by acos(0.3) = 73° in one step, and its quality 4√3·area/Σ side² may not fall below 0.05.
 _LEAST_COSINE = 0.3
@@ -23,10 +23,10 @@ _MOST_TRIANGLES = 100
 
 
 @njit(cache=True, nogil=True)
-def collapse(vertices, faces, frozen, border, border_edges, n_target):
+def collapse(vertices, faces, frozen, boundary, boundary_edges, n_target):
     """Which faces are left, with their new corners, when about `n_target` vertices remain.
 
-    `vertices` in a unit box; `frozen` vertices are never removed; a `border` vertex moves along `border_edges` only.
+    `vertices` in a unit box; `frozen` vertices are never removed; a `boundary` vertex moves along `boundary_edges` only.
     """
     n, m = len(vertices), len(faces)
     faces = faces.copy()
@@ -36,7 +36,7 @@ def collapse(vertices, faces, frozen, border, border_edges, n_target):
     for f in range(m):
         for k in range(3):
             triangles[faces[f, k]] += 1
-    quadrics = _quadrics(vertices, faces, border_edges)
+    quadrics = _quadrics(vertices, faces, boundary_edges)
     scratch = (np.full(n, -1, np.int64), np.zeros(n, np.int64), np.full(n, -1, np.int64), np.zeros(n, np.int64))
     token = np.zeros(1, np.int64)
     stamp = np.zeros(n, np.int64)
@@ -46,7 +46,9 @@ def collapse(vertices, faces, frozen, border, border_edges, n_target):
         if head[u] < 0:
             continue
         left += 1
-        cost, v = _best(u, vertices, faces, alive, head, following, triangles, quadrics, frozen, border, scratch, token)
+        cost, v = _best(
+            u, vertices, faces, alive, head, following, triangles, quadrics, frozen, boundary, scratch, token
+        )
         if v >= 0:
             heapq.heappush(heap, (cost, np.int64(u), stamp[u]))
     while left > n_target and len(heap) > 0:
@@ -54,7 +56,9 @@ def collapse(vertices, faces, frozen, border, border_edges, n_target):
         if mark != stamp[u]:
             continue
         # farther neighbours may have changed since this was pushed
-        cost, v = _best(u, vertices, faces, alive, head, following, triangles, quadrics, frozen, border, scratch, token)
+        cost, v = _best(
+            u, vertices, faces, alive, head, following, triangles, quadrics, frozen, boundary, scratch, token
+        )
         if v < 0:
             continue
         if cost > old_cost * (1 + 1e-9):
@@ -71,7 +75,7 @@ def collapse(vertices, faces, frozen, border, border_edges, n_target):
         for w in around:
             stamp[w] += 1
             cost, target = _best(
-                w, vertices, faces, alive, head, following, triangles, quadrics, frozen, border, scratch, token
+                w, vertices, faces, alive, head, following, triangles, quadrics, frozen, boundary, scratch, token
             )
             if target >= 0:
                 heapq.heappush(heap, (cost, w, stamp[w]))
@@ -95,10 +99,10 @@ def _corner_lists(n, faces):
 
 
 @njit(cache=True, nogil=True)
-def _quadrics(vertices, faces, border_edges):
-    """Sum over the faces at a vertex of area · (plane distance)², as 10 numbers; planes across the border are added."""
+def _quadrics(vertices, faces, boundary_edges):
+    """Sum over the faces at a vertex of area · (plane distance)², as 10 numbers; planes across the boundary are added."""
     quadrics = np.zeros((len(vertices), 10))
-    normals = np.zeros((len(border_edges), 3))
+    normals = np.zeros((len(boundary_edges), 3))
     for f in range(len(faces)):
         a = vertices[faces[f, 0]]
         cross = np.cross(vertices[faces[f, 1]] - a, vertices[faces[f, 2]] - a)
@@ -106,8 +110,8 @@ def _quadrics(vertices, faces, border_edges):
         if length > 0:
             for k in range(3):
                 _add_plane(quadrics[faces[f, k]], cross / length, a, length / 6)
-    for e in range(len(border_edges)):
-        u, v, opposite = border_edges[e]
+    for e in range(len(boundary_edges)):
+        u, v, opposite = boundary_edges[e]
         along = vertices[v] - vertices[u]
         across = vertices[opposite] - vertices[u]
         squared = np.sum(along**2)
@@ -150,7 +154,7 @@ def _ring(u, faces, alive, head, following, seen, ring, token):
 
 
 @njit(cache=True, nogil=True)
-def _best(u, vertices, faces, alive, head, following, triangles, quadrics, frozen, border, scratch, token):
+def _best(u, vertices, faces, alive, head, following, triangles, quadrics, frozen, boundary, scratch, token):
     """The cheapest allowed step of u onto a neighbour: its cost, and the neighbour (-1 if no step is allowed)."""
     best_cost, best_target = np.inf, np.int64(-1)
     if frozen[u] or triangles[u] > _MOST_TRIANGLES:
@@ -169,7 +173,7 @@ def _best(u, vertices, faces, alive, head, following, triangles, quadrics, froze
             if alive[f] and (faces[f, 0] == v or faces[f, 1] == v or faces[f, 2] == v):
                 between += 1
             corner = following[corner]
-        if border[u] and between != 1:
+        if boundary[u] and between != 1:
             continue
         step = _square(vertices, u, v)
         cost = max(_evaluate(quadrics, u, vertices, v) + _evaluate(quadrics, v, vertices, v), 0.0)

@@ -7,8 +7,7 @@ import re
 import numpy as np
 from jaxtyping import Float, Int, UInt8
 
-from partwhole.mesh.formats.common import Contents, FormatError, counted, shown
-from partwhole.mesh.formats.words import Words, split_words
+from partwhole.mesh.formats.common import Contents, FormatError, Words, counted, shown, split_words
 
 # what a surface can do without
 _PASSED_OVER = b"vt vn vp g o s l p mg mtllib usemtl maplib usemap bevel c_interp d_interp lod shadow_obj trace_obj"
@@ -31,7 +30,7 @@ def decode(data: bytes) -> Contents:
     unknown = np.flatnonzero(role == _UNKNOWN)
     if len(unknown):
         at = int(unknown[0])
-        raise FormatError(f"line {rows.lines[at]}: {shown(rows.row(at)[0])} is no keyword of OBJ")
+        raise FormatError(f"line {rows.lines[at]}: {shown(rows.row(at)[0])} is not a keyword of OBJ")
     points, polygons = rows.rows(role == _VERTEX).columns(1), rows.rows(role == _FACE).columns(1)
     sizes = polygons.widths
     numbers = _without_attributes(polygons).ints()

@@ -7,8 +7,16 @@ import re
 import numpy as np
 from jaxtyping import Float, Int, UInt8
 
-from partwhole.mesh.formats.common import Contents, FormatError, counted, shown
-from partwhole.mesh.formats.words import Words, check_widths, parse_count, split_words
+from partwhole.mesh.formats.common import (
+    Contents,
+    FormatError,
+    Words,
+    check_widths,
+    counted,
+    parse_count,
+    shown,
+    split_words,
+)
 
 _KEYWORD = re.compile(rb"(ST)?(C)?(N)?(4)?(n)?OFF(\d*)")
 

@@ -8,8 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole.mesh.formats.common import Contents, FormatError, as_float64, counted, shown
-from partwhole.mesh.formats.words import check_widths, split_words
+from partwhole.mesh.formats.common import Contents, FormatError, as_float64, check_widths, counted, shown, split_words
 from partwhole.mesh.repair import coincident_points
 
 _TRIANGLE = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attributes", "<u2")])

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Complex, Float, Int, UInt8
 
 from partwhole.mesh import Mesh
-from partwhole.store.figures import saved
+from partwhole.store.atomic import saved
 from partwhole.viewer.figures.camera import Axis, Camera, automatic_camera, guess_up, picture_extent
 from partwhole.viewer.figures.render import NOT_GUARANTEED, Polyline, colormap, render, rgb
 

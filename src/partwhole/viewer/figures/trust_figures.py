@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Num, UInt8
 
 from partwhole.criterion.result import Criterion
 from partwhole.mesh import Mesh
-from partwhole.store.figures import saved
+from partwhole.store.atomic import saved
 from partwhole.viewer.figures.camera import Axis, Camera, automatic_camera, picture_extent
 from partwhole.viewer.figures.render import (
     CHOSEN,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from partwhole.store.extras import how_to_install
+from partwhole.store.arguments import how_to_install
 from partwhole.viewer.page.scene import DoubtfulPlace, Scene
 
 Tell = Callable[[str], None]

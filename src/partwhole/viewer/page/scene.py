@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from partwhole._ties import first_largest
-from partwhole.criterion.assumptions import no_part_of_manifold
+from partwhole.criterion.result import no_part_of_manifold
 from partwhole.datasets.pairs import GroundTruth
 from partwhole.matching.confidence.regions import swapped_question
 from partwhole.mesh import Mesh, decimate
@@ -68,7 +68,7 @@ class DisplayedSurface:
         if kept is not None:
             mesh = Mesh(self.full.vertices[kept["to_full"]], kept["faces"], name=self.full.name)
             return DisplayedSurface(self.full, mesh, kept["to_full"], kept["to_shown"])
-        simpler = decimate(self.full, most, keep_border=False)
+        simpler = decimate(self.full, most, keep_boundary=False)
         if cache is not None:
             arrays = {"to_full": simpler.to_fine, "to_shown": simpler.to_coarse, "faces": simpler.mesh.faces}
             cache.put(key, arrays)

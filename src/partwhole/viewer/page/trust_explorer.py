@@ -12,11 +12,10 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float
 
-from partwhole.criterion.border import Border
-from partwhole.criterion.given import GivenDistances
+from partwhole.criterion.distances import PartDistances, threshold
 from partwhole.criterion.loops import check_piece_of_sphere
-from partwhole.criterion.min_plus import min_plus
-from partwhole.criterion.result import Kind
+from partwhole.criterion.result import Kind, guaranteed_mask
+from partwhole.criterion.thresholds import Boundary
 from partwhole.geodesics import geodesic_distances
 from partwhole.geodesics.distances import Method, distances_from_each
 from partwhole.mesh import Mesh
@@ -37,7 +36,7 @@ class TrustRow:
 
     def guaranteed(self, kind: Kind) -> Bool[np.ndarray, "n"]:
         """D ≤ K (1 + rtol)"""
-        mask = np.isfinite(self.distances) & (self.thresholds[kind] * np.float32(1 + RTOL) >= self.distances)
+        mask = guaranteed_mask(self.distances, self.thresholds[kind], RTOL)
         mask[self.vertex] = True
         return mask
 
@@ -92,7 +91,7 @@ class TrustExplorer:
     sound: bool
     from_boundary: Float[np.ndarray, "b n"]
     to_boundary: Float[np.ndarray, "b n"]
-    border: Border
+    border: Boundary
     chained: Float[np.ndarray, "b b"] | None
     no_same_loop: str | None
 
@@ -118,8 +117,8 @@ class TrustExplorer:
             from_boundary = np.asarray(measured)
         else:
             from_boundary = np.empty((0, mesh.n_vertices), np.float32)
-        given = GivenDistances(from_boundary, from_boundary, boundary)
-        border = given.border(mesh, 1.0, sound)
+        given = PartDistances(from_boundary, from_boundary, boundary)
+        border = Boundary.of(mesh, given, 1.0, sound)
         reason = no_same_loop or no_piece_of_sphere(mesh)
         chained = None if reason else border.chained("cpu").astype(np.float32)
         return cls(mesh, method, sound, from_boundary, given.to_boundary(border.slack), border, chained, reason)
@@ -144,13 +143,13 @@ class TrustExplorer:
     def row(self, vertex: int) -> TrustRow:
         """The pairs of a vertex, by every criterion that applies."""
         check_vertex(self.mesh, vertex)
-        with np.errstate(over="ignore"):
-            thresholds: dict[Kind, np.ndarray] = {
-                "boundary": self.nearest[vertex] + self.nearest,
-                "wormhole": threshold_row(self.to_boundary, self.straight, vertex),
-            }
+        from_vertex = self.to_boundary[:, [vertex]]
+        thresholds: dict[Kind, np.ndarray] = {
+            "boundary": threshold(self.nearest[None, [vertex]], self.nearest[None])[0],
+            "wormhole": threshold(from_vertex, self.to_boundary, self.straight)[0],
+        }
         if self.chained is not None:
-            thresholds["same-loop"] = threshold_row(self.to_boundary, self.chained, vertex)
+            thresholds["same-loop"] = threshold(from_vertex, self.to_boundary, self.chained)[0]
         return TrustRow(vertex, self.distances_from(vertex), thresholds)
 
     def wormhole(self, vertex: int, other: int) -> Wormhole | None:
@@ -177,14 +176,6 @@ class TrustExplorer:
         """The path on the part from a boundary vertex to another vertex."""
         row = int(np.searchsorted(self.mesh.boundary_vertices, boundary_vertex))
         return self.path(self.from_boundary[row], end)[::-1]
-
-
-def threshold_row(
-    to_boundary: Float[np.ndarray, "b n"], across: Float[np.ndarray, "b b"], vertex: int
-) -> Float[np.ndarray, "n"]:
-    """K_j = min over b₁, b₂ of d(i, b₁) + across(b₁, b₂) + d(b₂, j), for one i and all j."""
-    to_return = min_plus(to_boundary[None, :, vertex], across)
-    return min_plus(to_return, to_boundary)[0]
 
 
 def deciding_pair(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwhole.store.compiled import njit
+from partwhole.store.compute import njit
 
 CHUNK = 512
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from partwhole.store.extras import EXTRAS, Extra, how_to_install
+from partwhole.store.arguments import EXTRAS, Extra, how_to_install
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from partwhole.criterion.min_plus import min_plus
+from partwhole.criterion.distances import min_plus
 
 
 def by_numpy(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -101,8 +101,8 @@ def test_device_that_does_not_exist() -> None:
 
 
 def test_cuda_is_asked_only_if_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
-    stand_in = ModuleType("partwhole.criterion.cuda.min_plus")
+    stand_in = ModuleType("partwhole.criterion.cuda.distances")
     stand_in.min_plus_arrays = lambda a, b: by_numpy(a, b)  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "partwhole.criterion.cuda.min_plus", stand_in)
+    monkeypatch.setitem(sys.modules, "partwhole.criterion.cuda.distances", stand_in)
     a = np.random.default_rng(4).random((3, 3))
     np.testing.assert_array_equal(min_plus(a, a, device="cuda"), by_numpy(a, a))

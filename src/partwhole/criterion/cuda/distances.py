@@ -1,23 +1,52 @@
-"""Criteria on a CUDA device: the same little algebra on torch tensors, and the masks they give."""
+"""Criteria on a CUDA device: the min-plus product, distances and masks as torch tensors."""
 
 from __future__ import annotations
 
 from dataclasses import fields
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
 
-from partwhole.criterion.cuda.min_plus import min_plus_tensors
-from partwhole.criterion.given import GivenDistances
+from partwhole.criterion.distances import PartDistances
 from partwhole.criterion.result import Criterion
 from partwhole.mesh.surface import Mesh
-from partwhole.store.accelerator import cuda_modules
+from partwhole.store.arguments import cuda_modules
+
+if TYPE_CHECKING:
+    import torch
+
+UNROLL = 4
 
 
-class DeviceDistances(GivenDistances):
-    """Distances as tensors on the device; what concerns the border alone is small and stays on the host."""
+def min_plus_tensors(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """C_ij = min_k a_ik + b_kj for two CUDA tensors of one type; inf where there is no k."""
+    torch, triton = cuda_modules()
+    from partwhole.criterion.cuda.kernels import min_plus_tile
+
+    rows, columns = a.shape[0], b.shape[1]
+    out = torch.empty((rows, columns), dtype=a.dtype, device=a.device)
+    # a step of length inf changes nothing, so the inner size can be rounded up
+    spare = -a.shape[1] % UNROLL
+    a_transposed = torch.nn.functional.pad(a.T, (0, 0, 0, spare), value=float("inf")).contiguous()
+    b = torch.nn.functional.pad(b, (0, 0, 0, spare), value=float("inf")).contiguous()
+    tile = (128, 64) if a.dtype == torch.float32 else (64, 64)
+    grid = (triton.cdiv(columns, tile[1]), triton.cdiv(rows, tile[0]))
+    min_plus_tile[grid](
+        a_transposed, b, out, rows, len(b), columns, ROWS=tile[0], COLUMNS=tile[1], UNROLL=UNROLL, num_warps=4
+    )
+    return out
+
+
+def min_plus_arrays(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The same for NumPy arrays, copied to the device and back."""
+    torch, _ = cuda_modules()
+    return min_plus_tensors(torch.tensor(a, device="cuda"), torch.tensor(b, device="cuda")).cpu().numpy()
+
+
+class CudaDistances(PartDistances):
+    """Distances as tensors on the device; what concerns the boundary alone is small and stays on the host."""
 
     @staticmethod
     def checked(name: str, given: Any) -> Any:
@@ -29,7 +58,9 @@ class DeviceDistances(GivenDistances):
             )
         tensor = tensor.cuda()
         if tensor.numel() and not tensor.min() >= 0:
-            raise ValueError(f"{name} contains {tensor.min()}; distances are at least 0, and inf where there is no way")
+            raise ValueError(
+                f"{name} contains {tensor.min()}; distances are at least 0, and inf where there is no path"
+            )
         return tensor
 
     @staticmethod
@@ -37,7 +68,7 @@ class DeviceDistances(GivenDistances):
         # what came from the host, and chosen rows, are copies already
         return distances.clone() if distances is given else distances
 
-    def largest(self) -> float:
+    def longest(self) -> float:
         torch, _ = cuda_modules()
         finite = torch.where(self.from_boundary.isfinite(), self.from_boundary, 0)
         return float(finite.max()) if finite.numel() else 0.0
@@ -50,21 +81,19 @@ class DeviceDistances(GivenDistances):
             return self.from_boundary
         return (self.from_boundary - self.like_distances(slack)[:, None]).clamp(min=0)
 
-    def smallest(self, to_boundary: Any) -> Any:
-        return to_boundary.amin(dim=0) if len(to_boundary) else self.distances[0] * 0 + float("inf")
-
-    def outer_sum(self, left: Any, right: Any) -> Any:
-        return left[:, None] + right[None, :]
+    def threshold(self, to_boundary: Any, across: Float[np.ndarray, "b b"] | None = None) -> Any:
+        if across is not None:
+            to_return = min_plus_tensors(self.of_rows(to_boundary).T, self.like_distances(across))
+            return min_plus_tensors(to_return, to_boundary)
+        nearest = to_boundary.amin(dim=0) if len(to_boundary) else self.distances[0] * 0 + float("inf")
+        return self.of_rows(nearest)[:, None] + nearest[None, :]
 
     def like_distances(self, array: Float[np.ndarray, "..."]) -> Any:
         torch, _ = cuda_modules()
         return torch.tensor(array, dtype=self.distances.dtype, device=self.distances.device)
 
-    def min_plus(self, a: Any, b: Any) -> Any:
-        return min_plus_tensors(a, b)
 
-
-class DeviceCriterion(Criterion):
+class CudaCriterion(Criterion):
     """A `Criterion` whose arrays are tensors on a CUDA device."""
 
     @cached_property
@@ -97,4 +126,4 @@ class DeviceCriterion(Criterion):
         return Criterion(**{**known, **arrays})
 
 
-DeviceDistances.made = DeviceCriterion
+CudaDistances.result_type = CudaCriterion

@@ -1,0 +1,72 @@
+"""Computing on the processor: how many cores there are, and numba kernels that are compiled once and kept."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+# how often the number of running threads is sampled, and the interval in seconds
+_LOOKS, _APART = 7, 0.003
+
+
+def available_cores() -> int:
+    """Number of cores the process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def free_cores() -> int:
+    """Number of these that are idle, by the load of the last minute and by what runs now; at least 1."""
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    if round(load) > 0 and (now := _running_now()) is not None:
+        # the minute may have been that of an installation, or of this program itself
+        load = min(load, now)
+    return max(1, available_cores() - round(load))
+
+
+def _running_now(state: Path = Path("/proc/loadavg")) -> float | None:
+    """Number of other threads that are running or ready to run; None where the system does not say."""
+    seen = []
+    try:
+        for _ in range(_LOOKS):
+            seen.append(int(state.read_text().split()[3].partition("/")[0]) - 1)
+            time.sleep(_APART)
+    except (OSError, ValueError, IndexError):
+        return None
+    return max(0.0, median(seen))
+
+
+def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """`numba.njit(**options)`; with cache=True, a cache folder that can't be written or read is no error.
+
+    numba itself raises an error if neither the folder of the file nor the user's cache folder can be written, as for a user
+    without a home folder, and on a full disk.
+    """
+
+    import numba  # here, since it takes long and counting cores does not need it
+
+    def compiled(function: Callable[..., Any]) -> Any:
+        try:
+            kernel = numba.njit(**options)(function)
+        except RuntimeError:  # there is no folder: it is compiled in every process
+            return numba.njit(**{**options, "cache": False})(function)
+        kept = getattr(kernel, "_cache", None)  # with NUMBA_DISABLE_JIT there is none
+        for name in ("load_overload", "save_overload"):
+            if hasattr(kept, name):
+                setattr(kept, name, _unless_refused(getattr(kept, name)))
+        return kernel
+
+    return compiled
+
+
+def _unless_refused(act: Callable[..., Any]) -> Callable[..., Any]:
+    def tried(*given: Any) -> Any:
+        try:
+            return act(*given)
+        except OSError:  # as if nothing had been kept
+            return None
+
+    return tried

@@ -1,0 +1,89 @@
+"""Text for people: names of files as they can be shown, Markdown, and sizes in bytes."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+
+def displayable(text: str) -> str:
+    r"""A name as one line of printable characters: others are written as escapes, all kinds of spaces as a plain space.
+
+    Names of files need not be UTF-8; Python represents other bytes by surrogates, which can't be printed.
+
+    >>> displayable("sc\udcffan\n.ply"), displayable("scan\u202f2.ply"), displayable("Knochen ä 骨.ply")
+    ('sc\\xffan\\n.ply', 'scan 2.ply', 'Knochen ä 骨.ply')
+    """
+    return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def _shown(character: str) -> str:
+    if character.isprintable():
+        return character
+    if "\udc80" <= character <= "\udcff":  # a byte that is not UTF-8
+        return f"\\x{ord(character) - 0xDC00:02x}"
+    return " " if unicodedata.category(character) == "Zs" else character.encode("unicode_escape").decode("ascii")
+
+
+def escaped(text: str) -> str:
+    """The text as one line that Markdown shows literally: without HTML, links, images or new table cells.
+
+    >>> print(escaped("<img src=x>|a\\nb [c](d).ply"))
+    &lt;img src=x&gt;\\|a b \\[c\\](d).ply
+    """
+    line = "".join(character if character.isprintable() else " " for character in text)
+    # a backslash before a letter is one, before a mark it would take away its meaning
+    line = re.sub(r"\\(?=[^\w\s]|$)|[`*\[\]|]", r"\\\g<0>", line)
+    return re.sub(r"&(?=[#\w])", "&amp;", line).replace("<", "&lt;").replace(">", "&gt;")
+
+
+_UNITS = {"B": 1}
+for _power, _letter in enumerate("kMGT", start=1):
+    _UNITS |= {f"{_letter}B": 1000**_power, f"{_letter}iB": 1024**_power}
+_IN_ANY_CASE = {name.lower(): size for name, size in _UNITS.items()}
+
+
+def bytes_of(text: str) -> int:
+    """The number of bytes of a size, such as 20 GB. A unit is required, except for 0.
+
+    Examples
+    --------
+    >>> bytes_of("20 GB"), bytes_of("1.5kib"), bytes_of("0")
+    (20000000000, 1536, 0)
+    """
+    said = re.fullmatch(r"(\d{1,15}(?:\.\d{0,15})?) *([a-z]*)", text.strip().lower(), re.ASCII)
+    unit = None if said is None else 1 if float(said[1]) == 0 and not said[2] else _IN_ANY_CASE.get(said[2])
+    if said is None or unit is None:
+        raise ValueError(f"{text!r} is not a size; give a number and a unit, such as 20 GB or 500 MB")
+    return round(float(said[1]) * unit)
+
+
+def size_in_words(size: int) -> str:
+    """Three digits, and the unit that leaves them before the point.
+
+    Examples
+    --------
+    >>> [size_in_words(size) for size in (0, 1, 999, 1000, 999_900, 20 * 10**9)]
+    ['0 bytes', '1 byte', '999 bytes', '1 kB', '1 MB', '20 GB']
+    """
+    if size < 1000:
+        return f"{size} byte" + "s" * (size != 1)
+    # 999.9 would be rounded to 1000
+    name = next((unit for unit in ("kB", "MB", "GB") if size < 999.5 * _UNITS[unit]), "TB")
+    return f"{float(f'{size / _UNITS[name]:.3g}'):g} {name}"
+
+
+def as_text(name: str, *, longest: int = 60) -> str:
+    r"""A name for the text of a figure: not read as a formula, without characters that the font lacks, and not too long.
+
+    >>> as_text(r"$\frac{a.ply"), as_text("骨.ply"), as_text("a" * 40 + "b" * 40, longest=21)
+    ('\\$\\frac{a.ply', '□.ply', 'aaaaaaaaaa…bbbbbbbbbb')
+    """
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    plain = displayable(name)
+    if len(plain) > longest:
+        half = (longest - 1) // 2
+        plain = f"{plain[:half]}…{plain[-half:]}"
+    font = get_font(findfont(FontProperties()))
+    return "".join(c if font.get_char_index(ord(c)) else "□" for c in plain).replace("$", r"\$")
