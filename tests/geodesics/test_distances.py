@@ -17,7 +17,7 @@ from scipy.sparse import csgraph
 
 from partwhole.datasets.shapes.primitives import annulus, plane, slivers, sphere, torus
 from partwhole.geodesics import geodesic_distances, uniform_metric
-from partwhole.geodesics.distances import Method, distances_from_each, symmetrise
+from partwhole.geodesics.distances import DistanceMethod, distances_from_each, symmetrise
 from partwhole.mesh import Mesh
 
 METHODS = ("dijkstra", "fast_marching", "exact")
@@ -45,7 +45,7 @@ def tube(n_rings: int) -> Mesh:
 
 
 @pytest.mark.parametrize("method", ["dijkstra", "exact"])
-def test_single_precision_is_right_to_half_a_unit_however_long_paths_are(method: Method) -> None:
+def test_single_precision_is_right_to_half_a_unit_however_long_paths_are(method: DistanceMethod) -> None:
     mesh = tube(4000 if method == "dijkstra" else 400)
     sources = [0, 50, mesh.n_vertices - 1]
     truth = geodesic_distances(mesh, sources, method=method)
@@ -363,7 +363,7 @@ def test_cuda_without_a_device_is_one_clear_line():
 
 @pytest.mark.parametrize("method", ["dijkstra", "fast_marching", "exact"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_one_vertex_after_another_has_the_same_distances(method: Method, dtype: type) -> None:
+def test_one_vertex_after_another_has_the_same_distances(method: DistanceMethod, dtype: type) -> None:
     mesh = Mesh(2.5 * sphere(120, jitter=0.2).vertices, sphere(120, jitter=0.2).faces)
     distances_from = distances_from_each(mesh, method=method, dtype=dtype)
     for vertex in (0, 17, 119):

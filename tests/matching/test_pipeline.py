@@ -12,7 +12,7 @@ import torch
 import partwhole as pw
 from partwhole.datasets import Cut, cut_plane, plane, random_cuts, sphere
 from partwhole.matching import Matcher, MatchResult, TrainingConfig, match
-from partwhole.matching.ensemble import Combine, Ensemble
+from partwhole.matching.matcher import Combine, Ensemble
 from partwhole.matching.network.diffusion_net import new_network
 from partwhole.mesh import Mesh, write_mesh
 from partwhole.store.cache import Cache

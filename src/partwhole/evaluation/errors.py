@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 
 from partwhole.datasets.pairs import GroundTruth
 from partwhole.geodesics import geodesic_distances
-from partwhole.geodesics.distances import Method
+from partwhole.geodesics.distances import DistanceMethod
 from partwhole.mesh import Mesh
 
 # distances between all vertices of the whole, or a function that gives the rows of chosen vertices
@@ -19,7 +19,7 @@ Distances = np.ndarray | Callable[[np.ndarray], np.ndarray]
 _BLOCK_ENTRIES = 1 << 23
 
 
-def distance_rows(mesh: Mesh, *, method: Method = "fast_marching") -> Callable[[np.ndarray], np.ndarray]:
+def distance_rows(mesh: Mesh, *, method: DistanceMethod = "fast_marching") -> Callable[[np.ndarray], np.ndarray]:
     """Distances from chosen vertices, computed when asked for: what to give as `D_whole` where the matrix is too large."""
     return lambda sources: np.asarray(geodesic_distances(mesh, sources, method=method))
 

@@ -17,7 +17,7 @@ from partwhole.evaluation.curves import PckCurve, mean_curve, pck_curve
 from partwhole.evaluation.errors import Distances, distance_rows, flip_share, geodesic_errors
 from partwhole.evaluation.maps import coverage, roughness
 from partwhole.evaluation.protocol import Protocol
-from partwhole.geodesics.distances import Method
+from partwhole.geodesics.distances import DistanceMethod
 from partwhole.store.atomic import atomic_write
 
 # an error above this is a vertex that went to another place altogether
@@ -71,7 +71,7 @@ def evaluate_map(
     vertex_map: Int[np.ndarray, "p"],
     D_whole: Distances | None = None,
     *,
-    method: Method = "fast_marching",
+    method: DistanceMethod = "fast_marching",
     symmetry: Int[np.ndarray, "n"] | None = None,
     seconds: float = float("nan"),
 ) -> PairResult:

@@ -23,8 +23,8 @@ from partwhole.cli.shared.console import Console, Progress, write_json, write_te
 from partwhole.cli.shared.criteria import guarantee, true_distances
 from partwhole.cli.shared.data_options import data_files
 from partwhole.cli.shared.options import (
+    DistanceMethod,
     JsonOption,
-    Method,
     MethodOption,
     QuietOption,
     SoundOption,
@@ -128,7 +128,7 @@ def _jobs(
     root: Path,
     level: Literal["M", "H"],
     shapes: int | None,
-    method: Method,
+    method: DistanceMethod,
     sound: bool,
     tolerances: tuple[float, ...],
 ) -> list[Job]:
@@ -181,13 +181,13 @@ class Job:
     root: Path
     level: Literal["M", "H"]
     shape: int
-    method: Method
+    method: DistanceMethod
     sound: bool
     tolerances: tuple[float, ...]
     key: str
 
     @classmethod
-    def of(cls, data: PFaust, k: int, *, method: Method, sound: bool, tolerances: tuple[float, ...]) -> Job:
+    def of(cls, data: PFaust, k: int, *, method: DistanceMethod, sound: bool, tolerances: tuple[float, ...]) -> Job:
         knobs = ["consistency 1", __version__, data.level, k, method, sound, tolerances]
         digest = hashlib.sha256(json.dumps(knobs).encode())
         for file in data.files(k):

@@ -232,7 +232,7 @@ def _maps_and_curves(
     with console.stage_progress() as report:
         examiner = Examiner({found.name: Source(found.title, lambda: found.pairs)}, progress=report, **machine)
         for name, matcher in matchers.items():
-            results[name] = examiner.examination(found.name, matcher.config).of(matcher, progress=report)
+            results[name] = examiner.benchmark(found.name).of(matcher, progress=report)
     files = {f"maps, {found.name}": folder / f"maps-{found.name}.png"}
     files[f"curves, {found.name}"] = folder / f"curves-{found.name}.png"
     # from all over the set, the first pair among them

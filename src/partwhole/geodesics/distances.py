@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import torch
 
 
-Method = Literal["fast_marching", "dijkstra", "exact"]
+DistanceMethod = Literal["fast_marching", "dijkstra", "exact"]
 Progress = bool | Callable[[int, int], None]
 
 # a front must shorten a distance by this much, relatively, to count: above the rounding noise, far below the method's error
@@ -38,7 +38,7 @@ def geodesic_distances(
     mesh: Mesh,
     sources: ArrayLike | None = None,
     *,
-    method: Method = "fast_marching",
+    method: DistanceMethod = "fast_marching",
     dtype: DTypeLike = np.float64,
     device: Literal["cpu", "cuda"] = "cpu",
     metric: Metric | None = None,
@@ -121,7 +121,7 @@ def geodesic_distances(
 
 
 def distances_from_each(
-    mesh: Mesh, *, method: Method = "fast_marching", dtype: DTypeLike = np.float32
+    mesh: Mesh, *, method: DistanceMethod = "fast_marching", dtype: DTypeLike = np.float32
 ) -> Callable[[int], Float[np.ndarray, "n"]]:
     """A function from a vertex to its distances, for vertices that are needed one after the other.
 
@@ -178,16 +178,16 @@ def _check_single_precision(name: str, lengths: Float[np.ndarray, "e"]) -> None:
         raise ValueError(f"{name} has edges of length {mean:.3g}, which float32 can't represent; use float64")
 
 
-def stencil_for(mesh: Mesh, method: Method, lengths: Float[np.ndarray, "e"]) -> Stencil:
+def stencil_for(mesh: Mesh, method: DistanceMethod, lengths: Float[np.ndarray, "e"]) -> Stencil:
     return graph_stencil(mesh, lengths) if method == "dijkstra" else front_stencil(mesh, lengths)
 
 
-def working_dtype(method: Method, dtype: np.dtype) -> np.dtype:
+def working_dtype(method: DistanceMethod, dtype: np.dtype) -> np.dtype:
     """float64 for Dijkstra: sums along thousands of edges lose digits in float32, and with them the guarantee."""
     return np.dtype(np.float64) if method == "dijkstra" else dtype
 
 
-def smallest_step(method: Method, dtype: np.dtype) -> float:
+def smallest_step(method: DistanceMethod, dtype: np.dtype) -> float:
     """The factor by which a distance must shrink to count; sums along edges settle by themselves, to the last bit."""
     return 1.0 if method == "dijkstra" else 1 - TOLERANCE[dtype]
 
@@ -203,7 +203,7 @@ def _fill(
     mesh: Mesh,
     rows: Int[np.ndarray, "r"],
     all_pairs: bool,
-    method: Method,
+    method: DistanceMethod,
     lengths: Float[np.ndarray, "e"],
     progress: Progress,
     threads: int | None,
@@ -235,7 +235,7 @@ def _fill(
 
 
 def _relaxed_bundles(
-    mesh: Mesh, method: Method, lengths: Float[np.ndarray, "e"], dtype: np.dtype
+    mesh: Mesh, method: DistanceMethod, lengths: Float[np.ndarray, "e"], dtype: np.dtype
 ) -> Callable[[Int[np.ndarray, "k"]], Float[np.ndarray, "k n"]]:
     from partwhole.geodesics.cpu.fast_marching import Steps, bundle_rows
 
@@ -320,7 +320,7 @@ def _on_cuda(
     mesh: Mesh,
     rows: Int[np.ndarray, "r"],
     all_pairs: bool,
-    method: Method,
+    method: DistanceMethod,
     dtype: np.dtype,
     lengths: Float[np.ndarray, "e"],
     out: str | Path | None,

@@ -12,6 +12,7 @@ from partwhole.matching.config import (
     PRESETS,
     AugmentationConfig,
     LossConfig,
+    MatchOptions,
     NetworkConfig,
     OptimisationConfig,
     SearchConfig,
@@ -21,16 +22,15 @@ from partwhole.matching.config import (
 from partwhole.store.arguments import how_to_install
 
 if TYPE_CHECKING:
-    from partwhole.matching.ensemble import Ensemble
     from partwhole.matching.evaluation import Benchmark, evaluate
-    from partwhole.matching.matcher import Matcher
+    from partwhole.matching.matcher import Ensemble, Matcher
     from partwhole.matching.network.built_in import card_of, model_names
     from partwhole.matching.network.diffusion_net import DiffusionNet, Network
     from partwhole.matching.network.surface import Operators, Surface, SurfacePair, pair_weights, surface_of
-    from partwhole.matching.pipeline import MatchOptions, match
     from partwhole.matching.readout.soft_map import Comparison, hard_map, soft_map, spectral_map
     from partwhole.matching.result import MatchResult
     from partwhole.matching.search.method import Method
+    from partwhole.matching.session import MatchSession, match
     from partwhole.matching.training.augmentation import augmented
     from partwhole.matching.training.losses import CorrespondenceLoss, Loss, OrthogonalityLoss, WormholeLoss, distortion
     from partwhole.matching.training.prepared_pairs import PreparedPairs, prepare_pairs
@@ -49,6 +49,7 @@ __all__ = [
     "LossConfig",
     "MatchOptions",
     "MatchResult",
+    "MatchSession",
     "Matcher",
     "Method",
     "Network",
@@ -84,15 +85,14 @@ __all__ = [
 _HOMES = {
     "training.augmentation": ("augmented",),
     "network.built_in": ("card_of", "model_names"),
-    "ensemble": ("Ensemble",),
     "evaluation": ("Benchmark", "evaluate"),
     "training.losses": ("CorrespondenceLoss", "Loss", "OrthogonalityLoss", "WormholeLoss", "distortion"),
     "result": ("MatchResult",),
-    "matcher": ("Matcher",),
+    "matcher": ("Ensemble", "Matcher"),
     "network.diffusion_net": ("DiffusionNet", "Network"),
     "training.prepared_pairs": ("PreparedPairs", "prepare_pairs"),
     "training.refine": ("Refined", "refine"),
-    "pipeline": ("MatchOptions", "match"),
+    "session": ("MatchSession", "match"),
     "search.method": ("Method",),
     "readout.soft_map": ("Comparison", "hard_map", "soft_map", "spectral_map"),
     "network.surface": ("Operators", "Surface", "SurfacePair", "pair_weights", "surface_of"),

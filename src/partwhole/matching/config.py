@@ -22,6 +22,9 @@ Mask = Literal["soft", "binary"]
 Axis = Literal["x", "y", "z"]
 Precision = Literal["float16", "tf32", "float32"]
 Distances = Literal["fast_marching", "dijkstra", "exact"]
+ReadOut = Literal["features", "spectral", "zoomout", "lateration"]
+
+UPS = tuple(sign + axis for axis in "yzx" for sign in ("", "-"))
 
 # far beyond anything useful: larger values are a mistake, or were made to fill the memory
 _MOST_CHANNELS, _MOST_BLOCKS, _MOST_EIGENPAIRS, _MOST_YAWS, _MOST_ALIGNMENTS = 8192, 256, 10_000, 1000, 100
@@ -183,6 +186,49 @@ class SearchConfig(Group):
         super().__post_init__()
         if len(self.score_weights) != 3 or min(self.score_weights) < 0 or not any(self.score_weights):
             raise ValueError(f"score_weights={self.score_weights} must be three weights, none negative and not all 0")
+
+
+@dataclass(frozen=True)
+class MatchOptions:
+    """How a pair is matched, once it is prepared.
+
+    Attributes
+    ----------
+    refine : steps of refinement on the pair, such as 15; 0: none
+    read_out : "features", "spectral", "zoomout" or "lateration", see `Method.read`
+    up : the axis that points up, such as "z", or "z:y" for part and whole; "auto" tries them all; None: as the model has it,
+        and all of them if that fits badly
+    yaw_steps : angles about the vertical at which the part is tried; None: as many as the model asks for
+    """
+
+    refine: int = 0
+    read_out: ReadOut = "lateration"
+    up: str | None = None
+    yaw_steps: int | None = None
+
+    def __post_init__(self) -> None:
+        check_read_out(self.read_out)
+        check_up(self.up)
+        for name, least in (("refine", 0), ("yaw_steps", 1)):
+            value = getattr(self, name)
+            check_whole_number(name, value, or_none=name == "yaw_steps")
+            if value is not None and value < least:
+                raise ValueError(f"{name}={value} must be at least {least}")
+
+
+def check_read_out(read_out: object) -> None:
+    """Raise ValueError unless this is the name of a read-out."""
+    if read_out not in get_args(ReadOut):
+        raise ValueError(f"read_out must be one of {', '.join(map(repr, get_args(ReadOut)))}, got {read_out!r}")
+
+
+def check_up(up: str | None) -> None:
+    """Raise ValueError unless this says which axis points up."""
+    of_part, colon, of_whole = str(up).partition(":")
+    if up not in (None, "auto") and (of_part not in UPS or (of_whole if colon else of_part) not in UPS):
+        raise ValueError(
+            f"up={up!r} must be an axis ({', '.join(UPS)}), those of part and whole such as 'z:y', 'auto', or None"
+        )
 
 
 GROUPS: Mapping[str, type[Group]] = MappingProxyType(

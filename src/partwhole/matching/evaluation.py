@@ -19,20 +19,19 @@ from partwhole.evaluation import (
     geodesic_errors,
 )
 from partwhole.evaluation.protocol import Truth, Weights
-from partwhole.geodesics.distances import Method as DistanceMethod
+from partwhole.geodesics.distances import DistanceMethod
 from partwhole.matching.confidence.constants import RIGHT
-from partwhole.matching.ensemble import Ensemble
+from partwhole.matching.config import MatchOptions, ReadOut
+from partwhole.matching.matcher import Ensemble
 from partwhole.matching.network.surface import SurfacePair, distances_of
-from partwhole.matching.pipeline import MatchOptions, found_map, match_scans, on_free_cores, surfaces_of
-from partwhole.matching.readout.soft_map import ReadOut
+from partwhole.matching.pipeline import found_map, match_scans, on_free_cores, surfaces_of
 from partwhole.matching.result import MatchResult
 from partwhole.matching.scans.lift import Lift
 from partwhole.matching.scans.prepare import MOST_VERTICES, PreparedScans, Progress, Scans, prepare_scans
 from partwhole.matching.scans.templates import Templates
 from partwhole.matching.search.method import Method, check_method
 from partwhole.matching.training.prepared_pairs import filled_cache
-from partwhole.store.arguments import check_device
-from partwhole.store.arguments import check_function
+from partwhole.store.arguments import check_device, check_function
 from partwhole.store.cache import Cache, CacheGiven
 
 # wholes whose surfaces and distances are held, and pairs whose surfaces are held for one matcher after the other

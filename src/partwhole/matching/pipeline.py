@@ -1,15 +1,13 @@
-"""`match`: from two surfaces as they come to a map of every vertex, with its confidence and what was assumed.
+"""The path from two prepared surfaces to a map of every vertex, with its confidence and what was assumed.
 
-One path for all: the command line, the page, folders and lists, evaluation and calibration call `match_scans`.
+There is one: `match`, the command line, the page, folders and lists, evaluation and calibration call `match_scans`.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -18,118 +16,25 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from partwhole.matching.cache.features import CachedEncodings
-from partwhole.matching.cache.results import cached_result, model_key, result_key, store_result
 from partwhole.matching.confidence.constants import DOUBTFUL, FEW_VERTICES
 from partwhole.matching.confidence.cues import cues_of
 from partwhole.matching.confidence.fit import evidence_for, fit_of, limited_confidence, warnings_about
 from partwhole.matching.confidence.regions import doubtful_regions, swapped_question
 from partwhole.matching.confidence.rule import confidence_of, remark_on, rule_for
-from partwhole.matching.ensemble import Ensemble
-from partwhole.matching.matcher import Matcher
+from partwhole.matching.config import MatchOptions
+from partwhole.matching.matcher import Ensemble, Matcher
 from partwhole.matching.network.surface import Surface, SurfacePair, distances_of, surface_pair
-from partwhole.matching.readout.soft_map import ReadOut, check_read_out, functional_map_of
+from partwhole.matching.readout.soft_map import functional_map_of
 from partwhole.matching.result import CoarseMatch, MatchResult
 from partwhole.matching.scans.lift import Lift
-from partwhole.matching.scans.prepare import MOST_VERTICES, Clock, PreparedScans, Progress, prepare_scans, read_scans
+from partwhole.matching.scans.prepare import Clock, PreparedScans, Progress
 from partwhole.matching.scans.units import nearby_units
 from partwhole.matching.search.method import Method
-from partwhole.matching.search.orientation import candidate_axes
 from partwhole.matching.search.search import SearchResult, search
 from partwhole.mesh import Mesh
 from partwhole.mesh.formats.common import counted
-from partwhole.store.arguments import check_device, check_function, check_whole_number
-from partwhole.store.cache import Cache, CacheGiven
+from partwhole.store.cache import Cache
 from partwhole.store.compute import free_cores
-
-
-@dataclass(frozen=True)
-class MatchOptions:
-    """How a pair is matched, once it is prepared.
-
-    Attributes
-    ----------
-    refine : steps of refinement on the pair, such as 15; 0: none
-    read_out : "features", "spectral", "zoomout" or "lateration", see `Method.read`
-    up : the axis that points up, such as "z", or "z:y" for part and whole; "auto" tries them all; None: as the model has it,
-        and all of them if that fits badly
-    yaw_steps : angles about the vertical at which the part is tried; None: as many as the model asks for
-    """
-
-    refine: int = 0
-    read_out: ReadOut = "lateration"
-    up: str | None = None
-    yaw_steps: int | None = None
-
-    def __post_init__(self) -> None:
-        check_read_out(self.read_out)
-        candidate_axes(self.up, "y")
-        for name, least in (("refine", 0), ("yaw_steps", 1)):
-            value = getattr(self, name)
-            check_whole_number(name, value, or_none=name == "yaw_steps")
-            if value is not None and value < least:
-                raise ValueError(f"{name}={value} must be at least {least}")
-
-
-def match(
-    part: Mesh | str | os.PathLike[str],
-    whole: Mesh | str | os.PathLike[str],
-    *,
-    model: str | Path | Method = "default",
-    refine: int = 0,
-    read_out: ReadOut = "lateration",
-    units: str | float = "auto",
-    up: str | None = None,
-    yaw_steps: int | None = None,
-    repair: bool | None = None,
-    max_vertices: int = MOST_VERTICES,
-    device: str = "cpu",
-    cache: CacheGiven = None,
-    progress: Progress | None = None,
-) -> MatchResult:
-    """Match a part to its whole: for each vertex of the part its vertex of the whole, and how sure that is.
-
-    Reads files, determines units, decimates what is large, matches, refines if asked, and lifts the map to every vertex of
-    the input. `notes` says what was assumed or left out, `warnings` what may be wrong with the map.
-
-    Parameters
-    ----------
-    part, whole : meshes, or files; a file may hold points without faces, which are triangulated first
-    model : the name of a built-in model (see `model_names`), a file of weights, or a `Matcher` or other `Method`
-    refine : steps of refinement on this pair, such as 15; 0: none
-    read_out : "features", "spectral", "zoomout" or "lateration", see `Method.read`
-    units : "auto", "same", "any", a factor, or those of part and whole such as "mm:m"; see `scaling_of`
-    up : the axis that points up, such as "z", or "z:y" for part and whole; "auto" tries them all; None: as the model has it,
-        and all of them if that fits badly
-    yaw_steps : angles about the vertical at which the part is tried; None: as many as the model asks for
-    repair : True repairs both, False neither; None repairs a file that can't be read otherwise
-    max_vertices : of the whole as it is matched; the part gets as many as its area is worth
-    device : "cpu" or "cuda"
-    cache : where eigenfunctions, encodings of the whole and results are kept: a `Cache`, a folder, True for the default one,
-        or None for nowhere. The same pair with the same options is answered from there
-    progress : called with (what is done, steps done, steps in all)
-    """
-    check_device(device)
-    cache = Cache.meant(cache)
-    check_function("progress", progress, called_with="(what is done, steps done, steps in all)")
-    check_whole_number("max_vertices", max_vertices)
-    if max_vertices < FEW_VERTICES:
-        raise ValueError(f"max_vertices={max_vertices} must be at least {FEW_VERTICES}")
-    check_read_out(read_out)
-    options = MatchOptions(refine, read_out, up, yaw_steps)
-    method = model if isinstance(model, Method) else Matcher.load(model, device=device)
-    scans = read_scans(part, whole, repair=repair, progress=progress)
-    key = None
-    if cache is not None:
-        choices = {**asdict(options), "units": units, "max_vertices": max_vertices, "device": method.device.type}
-        key = result_key(scans, method.fingerprint() if isinstance(model, Method) else model_key(model), choices)
-        before = cached_result(cache, key, scans)
-        if before is not None:
-            return before
-    prepared = prepare_scans(scans, units=units, max_vertices=max_vertices, progress=progress)
-    found = match_scans(prepared, method, options, cache=cache, progress=progress)
-    if cache is not None and key is not None:
-        store_result(cache, key, found, scans)
-    return found
 
 
 @contextmanager

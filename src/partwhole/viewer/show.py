@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from partwhole.geodesics.distances import Method
+from partwhole.geodesics.distances import DistanceMethod
 from partwhole.mesh import Mesh
 from partwhole.mesh.surface import check_mesh
 from partwhole.viewer.page.scene import Scene
@@ -22,7 +22,7 @@ def show(
     whole: Mesh | None = None,
     vertex_map: Int[np.ndarray, "p"] | None = None,
     *,
-    method: Method = "fast_marching",
+    method: DistanceMethod = "fast_marching",
     sound: bool = False,
     open_browser: bool = True,
     block: bool = True,

@@ -14,7 +14,7 @@ from partwhole.geodesics import geodesic_distances
 from partwhole.matching import Matcher, TrainingConfig
 from partwhole.matching.confidence.calibrate import cues_and_errors
 from partwhole.matching.network.diffusion_net import new_network
-from partwhole.matching.pipeline import match
+from partwhole.matching.session import match
 
 
 @pytest.fixture(scope="module")

@@ -22,8 +22,8 @@ from partwhole.cli.shared.criteria import (
 from partwhole.cli.shared.match_output import WRITES as MATCH_WRITES
 from partwhole.cli.shared.match_output import summary_of, write_map, write_pictures, write_summary
 from partwhole.cli.shared.options import (
+    DistanceMethod,
     JsonOption,
-    Method,
     MethodOption,
     ModelOption,
     QuietOption,
@@ -132,7 +132,7 @@ def _with_holes(body: Body, seed: int) -> Cut:
     return random_cuts(body.pose(seed), "pfaust-h", seed=seed)
 
 
-def _distances(cut: Cut, method: Method, console: Console) -> tuple[Any, Any]:
+def _distances(cut: Cut, method: DistanceMethod, console: Console) -> tuple[Any, Any]:
     """Between the vertices of the part, on the part and on the whole."""
     from partwhole.geodesics import geodesic_distances
 
@@ -190,7 +190,7 @@ def _match(cut: Cut, pose: Mesh, model: str, folder: Path, console: Console) -> 
     from partwhole.datasets.pairs import GroundTruth
     from partwhole.evaluation import geodesic_errors
     from partwhole.geodesics import geodesic_distances
-    from partwhole.matching.pipeline import match
+    from partwhole.matching.session import match
 
     with console.stage_progress() as report:
         found = match(cut.part, pose, model=load_model(model, "cpu"), progress=report)

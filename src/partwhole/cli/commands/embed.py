@@ -72,7 +72,7 @@ def embed(
     Writes coordinates.csv and coordinates.npy, with a row for each point in the order of the file, map.png and
     summary.json, by default into a folder named after the file.
     """
-    from partwhole.embedding.methods.comparison import Sample, named
+    from partwhole.embedding.methods.comparison import EmbeddingTask, named
 
     console = Console(as_json=as_json, quiet=quiet)
     folder = Path(f"{data.stem}-map") if output is None else output
@@ -83,7 +83,9 @@ def embed(
     output_folder(folder)
     chosen = _boundary(boundary, len(points))
     power: float | Literal["auto"] = "auto" if falloff is None else falloff
-    sample = Sample(given, boundary=chosen, n_neighbors=neighbors, n_components=components, seed=seed, falloff=power)
+    sample = EmbeddingTask(
+        given, boundary=chosen, n_neighbors=neighbors, n_components=components, seed=seed, falloff=power
+    )
     label, trusted = named(method).label, method in ("whcie", "tcie")
     if not (trusted or boundary == "auto"):
         console.note(f"--boundary has no effect on {label}")
@@ -151,7 +153,7 @@ def _check(
 
 
 def _boundary(option: str, n: int) -> Any:
-    """What `Sample` takes as the boundary of n points."""
+    """What `EmbeddingTask` takes as the boundary of n points."""
     if option == "auto":
         return option
     return [] if option == "none" else read_boundary(Path(option), n)

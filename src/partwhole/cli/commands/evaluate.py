@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from partwhole.cli.shared.config_options import AT_MATCHING, changed_choices
+from partwhole.cli.shared.config_options import SEARCH_CHOICES, changed_choices
 from partwhole.cli.shared.console import Console, StageProgress, plain_memory_errors
 from partwhole.cli.shared.data_options import (
     PUBLISHED_AS,
@@ -27,9 +27,10 @@ from partwhole.cli.shared.data_options import (
 from partwhole.cli.shared.evaluation_output import WRITES, MeasuredModel, write_evaluation
 from partwhole.cli.shared.options import (
     CacheOption,
+    Device,
     DeviceOption,
+    DistanceMethod,
     JsonOption,
-    Method,
     ModelsOption,
     OutputOption,
     QuietOption,
@@ -45,12 +46,13 @@ from partwhole.cli.shared.options import (
 from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.datasets.transforms import with_parts_turned
 from partwhole.evaluation import Calibration, Evaluation, Table, error_table, published_rows
-from partwhole.matching.config import PRESETS
-from partwhole.store.cache import Cache
+from partwhole.matching.config import PRESETS, group_of
 
 if TYPE_CHECKING:
+    from partwhole.matching.config import ReadOut
+    from partwhole.matching.evaluation import Benchmark
     from partwhole.matching.matcher import Matcher
-    from partwhole.matching.readout.soft_map import ReadOut
+    from partwhole.matching.search.method import Method
 
 ReadOutOption = Annotated[
     Literal["spectral", "features", "both", "zoomout", "lateration"],
@@ -60,7 +62,7 @@ ReadOutOption = Annotated[
     ),
 ]
 DistancesOption = Annotated[
-    Method,
+    DistanceMethod,
     typer.Option(help="Distances that errors are measured by: fast_marching, dijkstra (along edges) or exact (slow)."),
 ]
 RoundedOption = Annotated[
@@ -90,7 +92,7 @@ WithOption = Annotated[
     typer.Option(
         "--with",
         metavar="NAME=VALUE",
-        help=f"Change how the model matches: {', '.join(AT_MATCHING)}; may be repeated.",
+        help=f"Change how the model matches: {', '.join(SEARCH_CHOICES)}; may be repeated.",
     ),
 ]
 TurnPartsOption = Annotated[
@@ -114,7 +116,7 @@ def evaluate(
     data: DataOption = None,
     which: SetOption = None,
     split: Annotated[Split, typer.Option(help="Which pairs of the data set.")] = "test",
-    read_out: ReadOutOption = "spectral",
+    read_out: ReadOutOption = "lateration",
     refine: RefineOption = 0,
     distances: DistancesOption = "fast_marching",
     rounded: RoundedOption = False,
@@ -139,30 +141,24 @@ def evaluate(
     """
     console = Console(as_json=as_json, quiet=quiet)
     check_torch(device)
+    from partwhole.matching.evaluation import Benchmark
+
     folder = _checked_folder(output, report_to, [*map(model_file, models), *data_files(data)])
     if yaw_steps is not None:
         changes = [*(changes or ()), f"yaw_steps={yaw_steps}"]
-    matchers = {name: _changed(matcher, changes or ()) for name, matcher in load_models(models, device).items()}
-    matchers = _combined(matchers, average=average, together=together)
+    loaded = {name: _changed(matcher, changes or ()) for name, matcher in load_models(models, device).items()}
+    matchers = _combined(loaded, average=average, together=together)
     chosen = guess_set(data, which, note=console.note)
     pairs = pairs_from(data, chosen, split, note=console.note)
     _note_vertical(matchers, chosen, console)
     options: dict[str, Any] = {"device": device, "cache": open_cache(cache, console), "workers": workers}
     read_outs: list[ReadOut] = ["spectral", "features"] if read_out == "both" else [read_out]
     with plain_memory_errors(), console.stage_progress() as report:
-        found, held = _measured(
-            matchers,
-            pairs,
-            read_outs,
-            console,
-            report,
-            refine=refine,
-            method=distances,
-            rounded=rounded,
-            turn_parts=turn_parts,
-            options=options,
-        )
-        calibrated = {} if report_to is None else _calibrated(matchers, held, options["cache"], report)
+        held, truth = _held(pairs, console, report, device=device, rounded=rounded, turn_parts=turn_parts)
+        name = f"{pairs.name}, parts turned at random" if turn_parts else pairs.name
+        benchmark = Benchmark(held, name=name, method=distances, progress=report, **options)
+        found = _measured(matchers, benchmark, read_outs, report, refine=refine, truth=truth)
+        calibrated = {} if report_to is None else _calibrated(matchers, benchmark, report)
     beside = _published(chosen, split, console, refined=refine > 0) if published else {}
     table = _table(found, beside, pairs.name, average=average)
     _print_table(console, table, found)
@@ -194,7 +190,7 @@ def _checked_folder(output: Path | None, report_to: Path | None, reads: Sequence
     return folder
 
 
-def _combined(matchers: dict[str, Matcher], *, average: bool, together: bool) -> dict[str, Matcher]:
+def _combined(matchers: dict[str, Matcher], *, average: bool, together: bool) -> Mapping[str, Method]:
     """All models as one ensemble for --together; with --average too they must differ in their seeds only."""
     if average and together:
         raise ValueError("--average and --together both make one row of several models; leave one out")
@@ -202,7 +198,7 @@ def _combined(matchers: dict[str, Matcher], *, average: bool, together: bool) ->
         _check_same_choices(matchers, "--average" if average else "--together")
     if not together:
         return matchers
-    from partwhole.matching.ensemble import Ensemble
+    from partwhole.matching.matcher import Ensemble
 
     return {f"{len(matchers)} models together": Ensemble(list(matchers.values()))}
 
@@ -224,47 +220,38 @@ def _print_table(console: Console, table: Table, found: Sequence[MeasuredModel])
         console.say(f"worst pair of {row.label}: {worst.name}, {100 * worst.mean:.1f}")
 
 
-def _measured(
-    matchers: Mapping[str, Matcher],
-    pairs: Pairs,
-    read_outs: Sequence[ReadOut],
-    console: Console,
-    report: StageProgress,
-    *,
-    refine: int,
-    method: Method,
-    rounded: bool,
-    turn_parts: bool,
-    options: dict[str, Any],
-) -> tuple[list[MeasuredModel], list[Pair]]:
-    """A row for each model and read-out, and the pairs that were measured."""
-    from partwhole.matching.evaluation import Benchmark
-
-    name_of_data = f"{pairs.name}, parts turned at random" if turn_parts else pairs.name
+def _held(
+    pairs: Pairs, console: Console, report: StageProgress, *, device: Device, rounded: bool, turn_parts: bool
+) -> tuple[list[Pair], str | None]:
+    """The pairs with ground truth, and what the protocol says of the truth if it was changed."""
     held = with_ground_truth(read_pairs(pairs, console, report), pairs.name, console)
     if turn_parts:
         held = with_parts_turned(held)
-    for_loss = refine > 0 or bool({"zoomout", "lateration"} & set(read_outs))
-    judged = for_loss or any(matcher.needs_distances for matcher in matchers.values())
-    check_memory(held, device=options["device"], for_loss=judged)
+    check_memory(held, device=device, for_loss=True)
+    if not rounded:
+        return held, None
     kinds = {pair.ground_truth.kind for pair in held if pair.ground_truth is not None}
-    changed: dict[str, Any] = {}
-    if rounded:
-        held = [pair.rounded() for pair in held]
-        if "barycentric" in kinds:
-            changed = {"ground_truth": "barycentric, rounded"}
-        else:
-            console.note("--rounded has no effect: the ground truth consists of vertices")
-    examinations: dict[tuple[Any, ...], Benchmark] = {}
+    if "barycentric" not in kinds:
+        console.note("--rounded has no effect: the ground truth consists of vertices")
+    return [pair.rounded() for pair in held], "barycentric, rounded" if "barycentric" in kinds else None
+
+
+def _measured(
+    matchers: Mapping[str, Method],
+    benchmark: Benchmark,
+    read_outs: Sequence[ReadOut],
+    report: StageProgress,
+    *,
+    refine: int,
+    truth: str | None,
+) -> list[MeasuredModel]:
+    """A row for each model and read-out."""
+    changed: dict[str, Any] = {} if truth is None else {"ground_truth": truth}
     rows = []
     for name, matcher in matchers.items():
-        needs = Benchmark.needs(matcher.config, for_loss=for_loss)
-        if needs not in examinations:
-            knobs: dict[str, Any] = {"name": name_of_data, "method": method, "progress": report, **options}
-            examinations[needs] = Benchmark(held, matcher.config, for_loss=for_loss, **knobs)
         weights = matcher.card.get("weights")
         for read_out in read_outs:
-            found = examinations[needs].of(
+            found = benchmark.of(
                 matcher,
                 read_out=read_out,
                 refine=refine,
@@ -274,23 +261,19 @@ def _measured(
             label = f"{name}, {read_out}" if len(read_outs) > 1 else name
             evaluation = Evaluation(found.pairs, replace(found.protocol, **changed))
             rows.append(MeasuredModel(label, read_out, evaluation, matcher.card))
-    return rows, held
+    return rows
 
 
-def _calibrated(
-    matchers: Mapping[str, Matcher], held: Sequence[Pair], cache: Cache | None, report: StageProgress
-) -> dict[str, Calibration]:
+def _calibrated(matchers: Mapping[str, Method], benchmark: Benchmark, report: StageProgress) -> dict[str, Calibration]:
     """Calibration of the confidence of each model."""
-    from partwhole.matching.confidence.calibrate import calibration_of
-
-    return {name: calibration_of(matcher, held, cache=cache, progress=report) for name, matcher in matchers.items()}
+    return {name: benchmark.calibration(matcher, progress=report) for name, matcher in matchers.items()}
 
 
-def _note_vertical(matchers: Mapping[str, Matcher], chosen: SetName, console: Console) -> None:
+def _note_vertical(matchers: Mapping[str, Method], chosen: SetName, console: Console) -> None:
     """Note models that were trained on shapes with another vertical axis than these."""
     if chosen not in PRESETS:
         return
-    up = PRESETS[chosen].vertical
+    up = PRESETS[chosen].search.vertical
     for name, matcher in matchers.items():
         known = matcher.config.search.vertical
         if "xyz" in matcher.config.network.inputs and known != up:
@@ -311,17 +294,15 @@ def _changed(matcher: Matcher, changes: Sequence[str]) -> Matcher:
     """The same network with these changes to how it matches."""
     if not changes:
         return matcher
-    from partwhole.matching.matcher import Matcher
-
     given = changed_choices(changes)
     # a name that there is not is refused with the nearest one
     config = matcher.config.with_changes(**given)
-    misplaced = [name for name in given if name not in AT_MATCHING]
+    misplaced = [name for name in given if group_of(name)[0] != "search"]
     if misplaced:
         raise ValueError(
-            f"--with {misplaced[0]} is a setting of training; for a trained model you can change {', '.join(AT_MATCHING)}"
+            f"--with {misplaced[0]} is a setting of training; for a trained model you can change {', '.join(SEARCH_CHOICES)}"
         )
-    return Matcher(matcher.standing(config.search.vertical).network, config, matcher.card)
+    return matcher.standing(config.search.vertical).with_choices(**given)
 
 
 def _check_same_choices(matchers: Mapping[str, Matcher], option: str) -> None:

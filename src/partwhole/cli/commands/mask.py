@@ -17,8 +17,8 @@ from partwhole.cli.shared.criteria import NAMES, Trust, all_criteria, draw_trust
 from partwhole.cli.shared.options import (
     Device,
     DeviceOption,
+    DistanceMethod,
     JsonOption,
-    Method,
     MethodOption,
     OutputOption,
     QuietOption,
@@ -202,7 +202,7 @@ def _measure(
     part: Mesh,
     sample: Int[np.ndarray, "r"] | None,
     *,
-    method: Method,
+    method: DistanceMethod,
     dtype: str,
     device: Device,
     console: Console,

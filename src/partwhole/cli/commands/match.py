@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from partwhole.cli.shared.console import Console, StageProgress, plain_memory_errors
+from partwhole.cli.shared.console import Console, plain_memory_errors
 from partwhole.cli.shared.match_batch import (
     TABLE,
     Entry,
@@ -41,20 +39,17 @@ from partwhole.cli.shared.options import (
     below,
     check_folder,
     check_torch,
-    load_model,
     model_file,
     open_cache,
     output_folder,
 )
-from partwhole.matching.cache.results import cached_result, content_of, result_key, store_result
+from partwhole.matching.config import MatchOptions
 from partwhole.matching.network.built_in import model_path
-from partwhole.matching.scans.prepare import Scans, prepare_scans, read_scans
-from partwhole.matching.scans.templates import Templates
+from partwhole.matching.session import MatchSession
 from partwhole.store.cache import Cache
 
 if TYPE_CHECKING:
-    from partwhole.matching.matcher import Matcher
-    from partwhole.matching.result import MatchResult
+    pass
 
 _FILES = "an OFF, OBJ, PLY, STL or GLB file"
 
@@ -228,16 +223,17 @@ class _Work:
     def __init__(
         self, choices: dict[str, Any], device: Device, cache: Cache | None, console: Console, *, page: bool
     ) -> None:
-        self.choices, self.device, self.cache, self.console, self.page = choices, device, cache, console, page
-        self._matcher: Matcher | None = None
-        self._recall = Templates()
-        self._weights = "" if cache is None else content_of(model_file(choices["model"]))
+        self.choices, self.cache, self.console, self.page = choices, cache, console, page
+        options = MatchOptions(**{name: choices[name] for name in ("refine", "read_out", "up", "yaw_steps")})
+        sizes = {name: choices[name] for name in ("units", "max_vertices")}
+        self._session = MatchSession(model_file(choices["model"]), options, **sizes, device=device, cache=cache)
 
     def __call__(self, entry: Entry, place: Path) -> dict[str, Any]:
         """Match a pair into a folder, and give its summary."""
         start = time.perf_counter()
         with plain_memory_errors(), self.console.stage_progress() as report:
-            found = self._found(entry, report)
+            part, whole = (_existing(path) for path in (entry.part, entry.whole))
+            found = self._session.match(part, whole, repair=self.choices["repair"], progress=report)
         folder = output_folder(place)
         # an older summary must not stand beside a newer map
         (folder / "summary.json").unlink(missing_ok=True)
@@ -260,37 +256,6 @@ class _Work:
             _write_page(folder)
         return summary
 
-    def _found(self, entry: Entry, report: StageProgress) -> MatchResult:
-        """The map: from the cache, if the same was asked before."""
-        given = read_scans(
-            _existing(entry.part), _existing(entry.whole), repair=self.choices["repair"], progress=report
-        )
-        if self.cache is None:
-            return self._matched(given, report)
-        # what is drawn, and how files were read, is no part of the question
-        choices = {name: value for name, value in self.choices.items() if name not in ("pictures", "repair")}
-        asked = result_key(given, self._weights, {**choices, "device": self.device})
-        found = cached_result(self.cache, asked, given)
-        if found is None:
-            found = self._matched(given, report)
-            store_result(self.cache, asked, found, given)
-        return found
-
-    def _matched(self, given: Scans, report: StageProgress) -> MatchResult:
-        chosen = {name: self.choices[name] for name in ("units", "max_vertices")}
-        with _torch_meanwhile():
-            inputs = prepare_scans(given, **chosen, recall=self._recall, progress=report)
-            if self.device == "cpu":
-                # what nearly every network asks for; another one computes its own
-                inputs.distances("fast_marching")
-        if self._matcher is None:
-            check_torch(self.device)
-            self._matcher = load_model(self.choices["model"], self.device)
-        from partwhole.matching.pipeline import match_scans
-
-        knobs = {name: self.choices[name] for name in ("refine", "read_out", "up", "yaw_steps")}
-        return match_scans(inputs, self._matcher, **knobs, cache=self.cache, progress=report)
-
 
 def _write_page(folder: Path) -> None:
     """The page that `partwhole view` shows, as one file."""
@@ -298,23 +263,6 @@ def _write_page(folder: Path) -> None:
     from partwhole.viewer.page.results import read_result
 
     export_report(read_result(folder).simplified(), folder / "report.html")
-
-
-@contextmanager
-def _torch_meanwhile() -> Iterator[None]:
-    """Imports torch while something else is computed: a second that need not be waited for."""
-
-    def load() -> None:
-        # whoever needs it says what is wrong with it
-        with suppress(Exception):
-            import torch  # noqa: F401
-
-    thread = threading.Thread(target=load)
-    thread.start()
-    try:
-        yield
-    finally:
-        thread.join()
 
 
 def _existing(path: Path) -> Path:

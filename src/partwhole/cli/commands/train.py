@@ -50,13 +50,12 @@ from partwhole.cli.shared.options import (
 )
 from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.datasets.transforms import with_fewer_vertices
-from partwhole.matching.config import PRESETS, TrainingConfig
+from partwhole.matching.config import PRESETS, TrainingConfig, group_of
 
 if TYPE_CHECKING:
     from partwhole.matching.training.train import TrainingRun
 
 # what a network must have in common with the weights that it starts from
-_SIZE = ("inputs", "width", "blocks", "features", "diffusion_eigenpairs")
 # weight of the maps of a teacher, unless it is given
 _TEACHER_WEIGHT = 3.0
 # with fewer vertices for each, the eigenfunctions of a part differ from those of the whole
@@ -268,13 +267,13 @@ def _config_with_models(
 ) -> TrainingConfig:
     """The settings with the size of the model to start from, and with a weight for the maps of the teacher."""
     if start is not None:
-        fixed = [choice for choice in _SIZE if choice in changed_choices(changes)]
+        fixed = [name for name in changed_choices(changes) if group_of(name)[0] == "network" and name != "dropout"]
         if fixed:
             raise ValueError(
                 f"--with {fixed[0]} can't be changed with --start, whose size is fixed; leave one of them out"
             )
-        size = load_model(start, "cpu").config.to_json()
-        config = config.with_changes(**{choice: size[choice] for choice in _SIZE})
+        network = load_model(start, "cpu").config.network
+        config = config.with_changes(network=replace(network, dropout=config.network.dropout))
     if teacher is not None and not config.loss.correspondence_weight:
         config = config.with_changes(correspondence_weight=_TEACHER_WEIGHT)
     return config
@@ -354,7 +353,7 @@ def _trained(
         # first, so that missing ground truth is reported at once, and not after an hour of eigenfunctions
         name = sources.watched.name
         watched = with_ground_truth(read_pairs(sources.watched, console, report), name, console)
-        watch["test"] = Benchmark(watched, request.config, name=name, progress=report, **options)
+        watch["test"] = Benchmark(watched, name=name, keep=True, progress=report, **options)
 
     held = read_pairs(sources.train, console, report)
     unseen = [] if sources.validation is None else read_pairs(sources.validation, console, report)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin
 
-from partwhole.matching.config import PRESETS, TrainingConfig, preset
+from partwhole.matching.config import PRESETS, SearchConfig, TrainingConfig, choice_types, group_of, preset
 
-# choices of how a trained network is used; training is not concerned with them
-AT_MATCHING = ("yaw_steps", "whole_yaw_steps", "upright", "alignments", "score_weights", "vertical")
+# how a trained network is used
+SEARCH_CHOICES = tuple(field.name for field in fields(SearchConfig))
 
 
 def chosen_config(
@@ -32,9 +32,9 @@ def chosen_config(
 
     Examples
     --------
-    >>> config = chosen_config("shrec16-holes", ["rotation=30", "low_pass=none", "scaling=0.8,1.2"], iterations=500)
-    >>> config.loss.temperature, config.augmentation.rotation, config.loss.low_pass, config.augmentation.scaling, config.optimisation.iterations
-    (0.07, 30.0, None, (0.8, 1.2), 500)
+    >>> config = chosen_config("shrec16-holes", ["augmentation.rotation=30", "scaling=0.8,1.2"], iterations=500)
+    >>> config.loss.temperature, config.optimisation.iterations, config.augmentation.rotation, config.augmentation.scaling
+    (0.07, 500, 30.0, (0.8, 1.2))
     """
     config = TrainingConfig() if name is None else preset(name)
     given = changed_choices(changes)
@@ -49,7 +49,7 @@ def chosen_config(
 
 
 def changed_choices(changes: Sequence[str]) -> dict[str, Any]:
-    """What "name=value" each says; a name that there is not is kept, for `with_changes` to refuse.
+    """What "name=value", or "group.name=value", each says.
 
     >>> changed_choices(["upright=no", "score-weights=0,10,30"])
     {'upright': False, 'score_weights': (0.0, 10.0, 30.0)}
@@ -60,7 +60,8 @@ def changed_choices(changes: Sequence[str]) -> dict[str, Any]:
         field = field.strip().replace("-", "_")
         if not equals or not field:
             raise ValueError(f"--with takes a choice and its value, such as --with rotation=30, got {change!r}")
-        given[field] = _parsed(field, text.strip())
+        name, value = _parsed(field, text.strip())
+        given[name] = value
     return given
 
 
@@ -70,14 +71,10 @@ def preset_rows() -> list[tuple[str, str]]:
     >>> dict(preset_rows())["shrec16-holes"]
     'temperature=0.07, vertical=z'
     """
-    default = TrainingConfig()
+    default = TrainingConfig().choices
     rows = []
     for name, config in PRESETS.items():
-        changed = [
-            f"{field.name}={written(getattr(config, field.name))}"
-            for field in fields(config)
-            if getattr(config, field.name) != getattr(default, field.name)
-        ]
+        changed = [f"{choice}={written(v)}" for choice, v in config.choices.items() if v != default[choice]]
         rows.append((name, ", ".join(changed) or "the defaults"))
     return rows
 
@@ -86,10 +83,10 @@ def choice_rows() -> list[tuple[str, str, str]]:
     """Every choice, its default and what it may be.
 
     >>> choice_rows()[0]
-    ('inputs', 'xyz', 'xyz, signatures, xyz+signatures')
+    ('network.inputs', 'xyz', 'xyz, signatures, xyz+signatures')
     """
-    default, hints = TrainingConfig(), get_type_hints(TrainingConfig)
-    return [(field.name, written(getattr(default, field.name)), _meant(hints[field.name])) for field in fields(default)]
+    default = TrainingConfig().choices
+    return [(f"{group}.{name}", written(default[name]), _meant(hint)) for name, (group, hint) in choice_types().items()]
 
 
 def written(value: Any) -> str:
@@ -105,14 +102,14 @@ def written(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _parsed(name: str, text: str) -> Any:
-    hint = get_type_hints(TrainingConfig).get(name)
-    if hint is None:
-        return text  # `with_changes` knows which name is near
+def _parsed(given: str, text: str) -> tuple[str, Any]:
+    """The name of a choice and its value; a name that there is not is refused with the nearest one."""
+    _, name = group_of(given)
+    hint = choice_types()[name][1]
     try:
-        return _value(hint, text)
+        return name, _value(hint, text)
     except ValueError:
-        raise ValueError(f"--with {name}={text}: {name} is {_meant(hint)}") from None
+        raise ValueError(f"--with {given}={text}: {name} is {_meant(hint)}") from None
 
 
 def _value(hint: Any, text: str) -> Any:

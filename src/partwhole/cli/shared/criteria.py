@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole.cli.shared.console import Progress
-from partwhole.cli.shared.options import Method
+from partwhole.cli.shared.options import DistanceMethod
 from partwhole.criterion.loops import check_piece_of_sphere
 from partwhole.criterion.result import Criterion
 from partwhole.criterion.thresholds import boundary_criterion, same_loop_criterion, wormhole_criterion
@@ -70,7 +70,7 @@ def all_criteria(
 
 
 def true_distances(
-    cut: Cut, *, method: Method, progress: Progress | bool = False, threads: int | None = None
+    cut: Cut, *, method: DistanceMethod, progress: Progress | bool = False, threads: int | None = None
 ) -> Float[np.ndarray, "n n"]:
     """Distances on the whole between the vertices of the part, symmetric as those on the part are."""
     from partwhole.geodesics.distances import geodesic_distances, symmetrise
@@ -115,7 +115,7 @@ def draw_trust(
         heat_figure(mesh, vertex, values, titles, label=f"soft mask with vertex {vertex}", camera=camera, path=soft)
 
 
-def guarantee(method: Method, sound: bool, unproved: str | None = None) -> str:
+def guarantee(method: DistanceMethod, sound: bool, unproved: str | None = None) -> str:
     """Whether guaranteed pairs are proved consistent with these distances; `unproved` is a reason why not.
 
     >>> guarantee("dijkstra", False).partition(", provided ")[0]

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from partwhole.cli.shared.console import Console, command_line
-from partwhole.store.cache import Cache
 from partwhole.store.arguments import how_to_install
+from partwhole.store.cache import Cache
 
 if TYPE_CHECKING:
     from partwhole.matching.matcher import Matcher
 
-Method = Literal["fast_marching", "dijkstra", "exact"]
+DistanceMethod = Literal["fast_marching", "dijkstra", "exact"]
 Device = Literal["cpu", "cuda"]
 MapMethod = Literal[
     "pca",
@@ -70,7 +70,7 @@ def complete_model(incomplete: str) -> list[str]:
 
 
 MethodOption = Annotated[
-    Method,
+    DistanceMethod,
     typer.Option(
         help="How to measure distances: fast_marching (accurate and fast), dijkstra (along edges, with a proof) or "
         "exact (slow)."

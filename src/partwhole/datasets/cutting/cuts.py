@@ -18,7 +18,7 @@ from partwhole.mesh.surface import check_mesh
 from partwhole.store.arguments import as_array, as_numbers, check_seed
 
 Point = Sequence[float] | np.ndarray
-Method = Literal["dijkstra", "fast_marching", "exact"]
+DistanceMethod = Literal["dijkstra", "fast_marching", "exact"]
 Recipe = Literal["pfaust-m", "pfaust-h", "cuts", "holes"]
 
 # Number and radius of the balls on a surface of area 1.
@@ -80,7 +80,7 @@ def cut_balls(
     centres: int | Sequence[int] | np.ndarray,
     radius: float | Float[np.ndarray, "b"],
     *,
-    method: Method = "dijkstra",
+    method: DistanceMethod = "dijkstra",
 ) -> Cut:
     """Remove geodesic balls: keep the vertices farther than `radius` from every centre.
 

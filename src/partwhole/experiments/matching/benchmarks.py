@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -240,9 +240,10 @@ _PAPER = ("pfaust-m", "pfaust-h", "shrec16-cuts", "shrec16-holes")
 
 def differences(before: TrainingConfig, after: TrainingConfig) -> str:
     """The settings that differ, except the seed, with their values in `after`."""
-    names = [field.name for field in fields(after) if field.name != "seed"]
-    changed = [name for name in names if getattr(before, name) != getattr(after, name)]
-    return ", ".join(f"{name}={written(getattr(after, name))}" for name in changed)
+    old = before.choices
+    return ", ".join(
+        f"{name}={written(value)}" for name, value in after.choices.items() if name != "seed" and value != old[name]
+    )
 
 
 def parsed_seeds(text: str) -> tuple[int, ...]:

@@ -17,43 +17,24 @@ import torch
 
 from partwhole.datasets.pairs import Pair
 from partwhole.evaluation import Evaluation
-from partwhole.matching.config import TrainingConfig
+from partwhole.matching.config import ReadOut, TrainingConfig
 from partwhole.matching.evaluation import Benchmark
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.network.surface import Surface, pair_weights
 from partwhole.matching.network.weights import read_tensors
-from partwhole.matching.readout.soft_map import ReadOut
-from partwhole.matching.training.prepared_pairs import PreparedPairs, Report, prepare_pairs
-from partwhole.matching.training.run_folder import MODEL, STATE, Progress
+from partwhole.matching.scans.prepare import Progress
+from partwhole.matching.training.prepared_pairs import PreparedPairs, prepare_pairs
+from partwhole.matching.training.run_folder import MODEL, STATE, RunState
 from partwhole.matching.training.train import train
 from partwhole.mesh import Mesh
 from partwhole.store.cache import Cache, hash_of
 
 READ_OUTS: tuple[ReadOut, ...] = ("spectral", "features")
 
-Heartbeat = Callable[[Progress], None]
+Heartbeat = Callable[[RunState], None]
 
 # characters of the reason of a failure: that about memory can be long
 _REASON = 300
-
-# choices that the surfaces of a stock don't depend on; one that is not named here is taken to matter
-_NOT_OF_SURFACES = (
-    *("inputs", "width", "blocks", "features", "dropout", "temperature"),
-    *("distortion_weight", "orthogonality_weight", "iterations", "evaluate_every", "seed"),
-    *("learning_rate", "final_learning_rate", "cosine_epochs", "gradient_norm"),
-    *(
-        "rotation",
-        "vertical",
-        "tilt",
-        "noise",
-        "noise_limit",
-        "scaling",
-        "yaw_steps",
-        "whole_yaw_steps",
-        "score_weights",
-    ),
-    *("upright", "alignments"),
-)
 
 
 @dataclass(frozen=True)
@@ -168,15 +149,14 @@ class Examiner:
 
     def __init__(self, tests: Mapping[str, Source], **options: Any) -> None:
         self.tests, self.options = tests, options
-        self._held: dict[tuple[Any, ...], Benchmark] = {}
+        self._held: dict[str, Benchmark] = {}
 
-    def examination(self, test: str, config: TrainingConfig) -> Benchmark:
-        """The benchmark on these test pairs for networks with these settings."""
-        key = test, *Benchmark.needs(config)
-        if key not in self._held:
+    def benchmark(self, test: str) -> Benchmark:
+        """The benchmark on these test pairs."""
+        if test not in self._held:
             source = self.tests[test]
-            self._held[key] = Benchmark(list(source.read()), config, name=source.name, **self.options)
-        return self._held[key]
+            self._held[test] = Benchmark(list(source.read()), name=source.name, keep=True, **self.options)
+        return self._held[test]
 
     def errors(self, matcher: Matcher, tests: Iterable[str]) -> dict[tuple[str, str], Evaluation]:
         """Errors of a matcher on these test pairs, with every read-out."""
@@ -184,7 +164,7 @@ class Examiner:
         weights: Any = known if known in ("final", "validated", "best-on-test") else "final"
         knobs: dict[str, Any] = {"weights": weights, "progress": self.options.get("progress")}
         return {
-            (test, read_out): self.examination(test, matcher.config).of(matcher, read_out=read_out, **knobs)
+            (test, read_out): self.benchmark(test).of(matcher, read_out=read_out, **knobs)
             for test in tests
             for read_out in READ_OUTS
         }
@@ -217,7 +197,7 @@ class Study:
         device: str = "cpu",
         cache: Cache | None = None,
         workers: int | None = None,
-        progress: Report | None = None,
+        progress: Progress | None = None,
     ) -> None:
         self.planned = [Planned(s, seed, Path(folder) / s.name / f"seed-{seed}") for s in series for seed in seeds]
         self._report = progress or (lambda what, done, total: None)
@@ -261,7 +241,7 @@ class Study:
             done += planned.config.optimisation.iterations * (planned in todo)
             yield result
 
-    def _result(self, planned: Planned, report: Report, heartbeat: Callable[[str], Heartbeat] | None) -> Run:
+    def _result(self, planned: Planned, report: Progress, heartbeat: Callable[[str], Heartbeat] | None) -> Run:
         series, config = planned.series, planned.config
         pairs = self._pairs_of(series.trained_on)
         found = read_run(planned.folder, pairs, device=self._device)
@@ -270,7 +250,7 @@ class Study:
             run = train(
                 self._stock_of(series.trained_on, pairs, config),
                 config,
-                watch={test: self._examiner.examination(test, config) for test in series.tested_on},
+                watch={test: self._examiner.benchmark(test) for test in series.tested_on},
                 folder=planned.folder,
                 resume=True,
                 progress=report,
@@ -290,8 +270,11 @@ class Study:
         return self._pairs[1]
 
     def _stock_of(self, trained_on: str, pairs: list[Pair], config: TrainingConfig) -> PreparedPairs:
-        choices = {name: value for name, value in config.to_json().items() if name not in _NOT_OF_SURFACES}
-        wanted = {"pairs": trained_on, **choices}
+        # what surfaces depend on; the weights of the loss and its temperature do not matter to them
+        choices = {name: config.choices[name] for name in ("criterion", "mask", "distances", "low_pass", "precision")}
+        supervised = config.loss.correspondence_weight > 0
+        sizes = {"eigenpairs": config.eigenpairs, "diffusion_eigenpairs": config.network.diffusion_eigenpairs}
+        wanted = {"pairs": trained_on, "supervised": supervised, **sizes, **choices}
         held = self._stock
         if held is not None:
             different = {name for name in wanted if wanted[name] != held[0][name]}
@@ -305,7 +288,6 @@ class Study:
         self._free()
         if self._check is not None:
             self._check(pairs)
-        supervised = config.loss.correspondence_weight > 0
         stock = prepare_pairs(pairs, config, truth=supervised, progress=self._report, **self._options)
         self.notes += [note for note in stock.notes if note not in self.notes]
         self._stock = wanted, stock

@@ -9,7 +9,8 @@ from partwhole.datasets.pairs import Pair
 from partwhole.evaluation import geodesic_errors
 from partwhole.matching.confidence.cues import cues_of
 from partwhole.matching.confidence.rule import NAMES, Cues
-from partwhole.matching.pipeline import MatchOptions, found_map, surfaces_of
+from partwhole.matching.config import MatchOptions
+from partwhole.matching.pipeline import found_map, surfaces_of
 from partwhole.matching.scans.prepare import Scans, prepare_scans
 from partwhole.matching.search.method import Method
 from partwhole.store.cache import Cache

@@ -13,7 +13,7 @@ from torch import Tensor
 from partwhole.criterion import boundary_criterion, same_loop_criterion, wormhole_criterion
 from partwhole.criterion.loops import check_piece_of_sphere, twice_genus
 from partwhole.geodesics import geodesic_distances
-from partwhole.geodesics.distances import Method
+from partwhole.geodesics.distances import DistanceMethod
 from partwhole.matching.config import LossConfig, Mask, MaskedBy, NetworkInputs
 from partwhole.mesh import Mesh
 from partwhole.mesh.surface import check_mesh, integrated_mean_curvature
@@ -182,7 +182,7 @@ def smoothed_curvature(mesh: Mesh, basis: Eigenpairs) -> Float[np.ndarray, "n"]:
     return basis.functions @ (np.exp(-basis.values * CURVATURE_TIME) * coefficients)
 
 
-def distances_of(mesh: Mesh, *, method: Method, device: str) -> Float[Tensor, "n n"]:
+def distances_of(mesh: Mesh, *, method: DistanceMethod, device: str) -> Float[Tensor, "n n"]:
     """Geodesic distances between all vertices, on the device, float32."""
     if device == "cuda" and method != "exact":
         return geodesic_distances(mesh, method=method, dtype=np.float32, device="cuda")

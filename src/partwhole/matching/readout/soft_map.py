@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float, Int
@@ -12,14 +11,7 @@ from torch.nn.functional import normalize
 
 from partwhole.matching.network.surface import Surface
 
-ReadOut = Literal["features", "spectral", "zoomout", "lateration"]
 _BLOCK_ENTRIES = 1 << 25
-
-
-def check_read_out(read_out: object) -> None:
-    """Raise ValueError unless this is the name of a read-out."""
-    if read_out not in get_args(ReadOut):
-        raise ValueError(f"read_out must be one of {', '.join(map(repr, get_args(ReadOut)))}, got {read_out!r}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole._ties import first_largest
 from partwhole.geodesics import geodesic_distances
-from partwhole.geodesics.distances import Method
+from partwhole.geodesics.distances import DistanceMethod
 from partwhole.matching.scans.point_clouds import WEAKER, read_cloud, surface_of_points
 from partwhole.matching.scans.templates import Templates
 from partwhole.matching.scans.units import Scaling, percent, scaling_of
@@ -100,7 +100,7 @@ class PreparedScans:
         """Part and whole as they are matched, in the units of `Pair`."""
         return common_units(self.part.mesh, self.whole.mesh, self.scaling.middle)
 
-    def distances(self, method: Method) -> tuple[Float[np.ndarray, "p p"], Float[np.ndarray, "n n"]]:
+    def distances(self, method: DistanceMethod) -> tuple[Float[np.ndarray, "p p"], Float[np.ndarray, "n n"]]:
         """Geodesic distances on `meshes`, computed once."""
         part, whole = self.meshes
         if method not in self._known:
@@ -166,7 +166,7 @@ def prepare_scans(
     return PreparedScans(of_part, of_whole, scaling, given.notes, clock.end(), key, templates)
 
 
-def _distances(mesh: Mesh, method: Method) -> Float[np.ndarray, "n n"]:
+def _distances(mesh: Mesh, method: DistanceMethod) -> Float[np.ndarray, "n n"]:
     return np.asarray(geodesic_distances(mesh, method=method, dtype=np.float32))
 
 

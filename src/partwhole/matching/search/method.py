@@ -13,10 +13,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from partwhole.matching.config import TrainingConfig
+from partwhole.matching.config import ReadOut, TrainingConfig, check_read_out
 from partwhole.matching.network.surface import Surface, surface_of
 from partwhole.matching.readout.lateration import laterated
-from partwhole.matching.readout.soft_map import Comparison, ReadOut, check_read_out, spectral_map
+from partwhole.matching.readout.soft_map import Comparison, spectral_map
 from partwhole.matching.readout.zoomout import less_distorted
 from partwhole.mesh import Mesh
 from partwhole.store.cache import CacheGiven, hash_of
@@ -106,7 +106,7 @@ class Method(ABC):
         part, whole : meshes, or files
         options : see `partwhole.matching.match`
         """
-        from partwhole.matching.pipeline import match
+        from partwhole.matching.session import match
 
         return match(part, whole, model=self, **options)
 

@@ -11,12 +11,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from partwhole.matching.config import Axis
+from partwhole.matching.config import UPS, Axis, check_up
 from partwhole.matching.network.surface import Surface, signatures
 from partwhole.spectral import Eigenpairs
 
 _AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
-UPS = tuple(sign + axis for axis in "yzx" for sign in ("", "-"))
 _WHOLE_UPS = ("y", "z", "x")
 
 
@@ -35,15 +34,12 @@ def candidate_axes(up: str | None, vertical: str, *, upright: bool = True) -> tu
     >>> candidate_axes(None, "y"), candidate_axes("z", "y"), candidate_axes("-z:y", "y")
     ((('y',), ('y',)), (('z',), ('z',)), (('-z',), ('y',)))
     """
+    check_up(up)
     if up is None:
         return ((vertical,) if upright else UPS), (vertical,)
     if up == "auto":
         return UPS, _WHOLE_UPS
-    of_part, colon, of_whole = str(up).partition(":")
-    if of_part not in UPS or (of_whole if colon else of_part) not in UPS:
-        raise ValueError(
-            f"up={up!r} must be an axis ({', '.join(UPS)}), those of part and whole such as 'z:y', 'auto', or None"
-        )
+    of_part, colon, of_whole = up.partition(":")
     return (of_part,), (of_whole if colon else of_part,)
 
 

@@ -17,10 +17,8 @@ from partwhole.matching.config import TrainingConfig
 from partwhole.matching.network.surface import Surface, distances_of, low_passed, pair_weights, surface_of
 from partwhole.matching.scans.prepare import Progress
 from partwhole.mesh import Mesh
-from partwhole.spectral.cached import is_cached
-from partwhole.spectral.cached import fill_cache
-from partwhole.store.arguments import check_device
-from partwhole.store.arguments import check_whole_number
+from partwhole.spectral.cached import fill_cache, is_cached
+from partwhole.store.arguments import check_device, check_whole_number
 from partwhole.store.cache import Cache, CacheGiven
 
 
@@ -131,13 +129,7 @@ def filled_cache(
             except OSError:
                 cache = None
         if cache is not None:
-            fill_cache(
-                meshes,
-                k,
-                cache,
-                workers=workers,
-                progress=lambda done, total: progress("eigenfunctions", done, total),
-            )
+            fill_cache(meshes, k, cache, workers=workers, progress=progress, label="eigenfunctions")
         yield cache
 
 

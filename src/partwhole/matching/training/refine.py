@@ -16,11 +16,10 @@ from jaxtyping import Int
 from torch import Tensor
 
 from partwhole._ties import first_smallest
-from partwhole.matching.config import choice_types
+from partwhole.matching.config import ReadOut, choice_types
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.network.diffusion_net import Network
 from partwhole.matching.network.surface import Surface
-from partwhole.matching.readout.soft_map import ReadOut
 from partwhole.matching.search.score import score
 from partwhole.matching.training.losses import Loss, loss_of
 from partwhole.matching.training.schedule import random_seed

@@ -16,14 +16,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from partwhole.matching.config import TrainingConfig
+from partwhole.matching.config import MatchOptions, ReadOut, TrainingConfig
 from partwhole.matching.evaluation import Benchmark
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.network.diffusion_net import Network, new_network
 from partwhole.matching.network.surface import SurfacePair
 from partwhole.matching.network.weights import versions
-from partwhole.matching.pipeline import MatchOptions, found_map
-from partwhole.matching.readout.soft_map import ReadOut
+from partwhole.matching.pipeline import found_map
 from partwhole.matching.scans.prepare import Progress
 from partwhole.matching.search.method import Method, check_method
 from partwhole.matching.training.losses import Loss, configured_by, loss_of
@@ -31,8 +30,7 @@ from partwhole.matching.training.prepared_pairs import PreparedPairs, prepare_pa
 from partwhole.matching.training.run_folder import Recorder, RunFolder, RunState, check_folder
 from partwhole.matching.training.schedule import learning_rate, pair_number, random_seed
 from partwhole.matching.training.steps import Step, adam, losses_of_pair, plain_steps, reproducibly, set_rate
-from partwhole.store.arguments import check_device
-from partwhole.store.arguments import check_function, in_short
+from partwhole.store.arguments import check_device, check_function, in_short
 from partwhole.store.cache import Cache, CacheGiven
 
 # vertices of surfaces that one thread trains on as fast as several

@@ -27,7 +27,9 @@ def matched(scene: Scene, *, model: str | Path = "default", tell: Tell = lambda 
     if scene.whole is None:
         raise ValueError("there is no whole to match to")
     try:
-        from partwhole.matching.pipeline import match
+        import torch  # noqa: F401
+
+        from partwhole.matching.session import match
     except ModuleNotFoundError as missing:
         if missing.name is None or missing.name.partition(".")[0] not in ("torch", "safetensors"):
             raise

@@ -15,7 +15,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from partwhole.geodesics.distances import Method, distances_from_each
+from partwhole.geodesics.distances import DistanceMethod, distances_from_each
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import decode_mesh
 from partwhole.store.cache import Cache
@@ -58,7 +58,7 @@ class Session:
     """
 
     scene: Scene | None
-    method: Method = "fast_marching"
+    method: DistanceMethod = "fast_marching"
     sound: bool = False
     model: str | Path = "default"
     match: bool = True
@@ -308,14 +308,14 @@ def _in_words(fault: Exception) -> str:
     return " ".join(str(fault).split()) or type(fault).__name__
 
 
-def _known(method: str) -> Method:
-    for known in get_args(Method):
+def _known(method: str) -> DistanceMethod:
+    for known in get_args(DistanceMethod):
         if known == method:
             return known
-    raise ValueError(f"method must be one of {', '.join(get_args(Method))}, got {method[:40]!r}")
+    raise ValueError(f"method must be one of {', '.join(get_args(DistanceMethod))}, got {method[:40]!r}")
 
 
-def explorer_of(scene: Scene, *, method: Method, sound: bool) -> TrustExplorer:
+def explorer_of(scene: Scene, *, method: DistanceMethod, sound: bool) -> TrustExplorer:
     """The trust explorer of a scene; what its whole is says whether the same-loop criterion applies."""
     whole = None if scene.whole is None else scene.whole.full
     return TrustExplorer.of(scene.part.mesh, method=method, sound=sound, no_same_loop=why_no_sphere(whole))

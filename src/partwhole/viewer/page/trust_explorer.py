@@ -17,7 +17,7 @@ from partwhole.criterion.loops import check_piece_of_sphere
 from partwhole.criterion.result import Kind, guaranteed_mask
 from partwhole.criterion.thresholds import Boundary
 from partwhole.geodesics import geodesic_distances
-from partwhole.geodesics.distances import Method, distances_from_each
+from partwhole.geodesics.distances import DistanceMethod, distances_from_each
 from partwhole.mesh import Mesh
 from partwhole.mesh.formats.common import counted
 from partwhole.viewer.page.paths import Tracer
@@ -87,7 +87,7 @@ class TrustExplorer:
     """
 
     mesh: Mesh
-    method: Method
+    method: DistanceMethod
     sound: bool
     from_boundary: Float[np.ndarray, "b n"]
     to_boundary: Float[np.ndarray, "b n"]
@@ -100,7 +100,7 @@ class TrustExplorer:
         cls,
         mesh: Mesh,
         *,
-        method: Method = "fast_marching",
+        method: DistanceMethod = "fast_marching",
         sound: bool = False,
         no_same_loop: str | None = None,
         progress: Callable[[int, int], None] | bool = False,
