@@ -23,7 +23,6 @@ from partwhole.datasets import Pairs, PFaust, Shrec16, with_fewer_vertices
 from partwhole.datasets.shapes.people import People
 from partwhole.datasets.synthetic.retriangulated import people_pairs, retriangulated_body_pairs
 from partwhole.evaluation import Calibration, calibration, calibration_plot
-from partwhole.matching.confidence.calibrate import cues_and_errors
 from partwhole.matching.confidence.rule import (
     NAMES,
     RIGHT,
@@ -34,6 +33,7 @@ from partwhole.matching.confidence.rule import (
     rule_for,
     stacked,
 )
+from partwhole.matching.evaluation import cues_and_errors
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.network.built_in import model_path
 from partwhole.matching.network.weights import read_tensors, write_tensors

@@ -8,6 +8,7 @@ from partwhole.experiments.consistent_pairs import consistent_pairs
 from partwhole.experiments.figures import figures
 from partwhole.experiments.matching.ablation import ablation
 from partwhole.experiments.matching.benchmarks import pfaust, shrec16
+from partwhole.experiments.matching.built_in import models
 from partwhole.experiments.swiss_roll import swiss_roll
 
 reproduce = typer.Typer(
@@ -30,6 +31,7 @@ reproduce.command(
 reproduce.command("swiss-roll", epilog="Example: partwhole reproduce swiss-roll --shape hole --noise 0 --seeds 2")(
     swiss_roll
 )
+reproduce.command("models", epilog="Example: partwhole reproduce models --data DIR --device cuda")(models)
 reproduce.command(
     "figures",
     epilog="Example: partwhole reproduce figures --data DIR --model default --output figures\n\n"

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from partwhole.datasets.pairs import Pair, given_pairs
 from partwhole.evaluation import (
@@ -21,6 +22,8 @@ from partwhole.evaluation import (
 from partwhole.evaluation.protocol import Truth, Weights
 from partwhole.geodesics.distances import DistanceMethod
 from partwhole.matching.confidence.constants import RIGHT
+from partwhole.matching.confidence.cues import cues_of
+from partwhole.matching.confidence.rule import NAMES, Cues
 from partwhole.matching.config import MatchOptions, ReadOut
 from partwhole.matching.matcher import Ensemble
 from partwhole.matching.network.surface import SurfacePair, distances_of
@@ -251,3 +254,28 @@ def evaluate(
     device = matcher.device.type
     benchmark = Benchmark(pairs, method=method, device=device, cache=cache, workers=workers, progress=progress)
     return benchmark.of(matcher, read_out=read_out, refine=refine, weights=weights, progress=progress)
+
+
+def cues_and_errors(pair: Pair, method: Method, *, cache: Cache | None = None) -> tuple[Cues, Float[np.ndarray, "g"]]:
+    """Cues and errors, in √area of the whole, at the vertices of a pair whose truth is known, matched as `match` does it:
+    what the rule of confidence is fitted to, see benchmarks/confidence.py.
+
+    Parameters
+    ----------
+    pair : with ground truth; few enough vertices that nothing is decimated
+    method : that matches
+    cache : where eigenpairs are kept
+    """
+    if pair.ground_truth is None or len(pair.ground_truth) == 0:
+        raise ValueError(f"{pair.name} has no ground truth, so its errors can't be measured; leave it out")
+    scans = prepare_scans(Scans(pair.part, pair.whole, (), {}))
+    if scans.part.decimated or scans.whole.decimated:
+        raise ValueError(f"{pair.name} is too large: cues are at the vertices as they are matched; decimate it first")
+    found = found_map(method, surfaces_of(scans, method, cache=cache), MatchOptions(), scans=scans)
+    cues = cues_of(found.vertex_map, found.search, method, moved=found.vertex_map)
+    distances = found.search.pair.whole.distances
+    assert distances is not None
+    vertex_map = found.vertex_map.cpu().numpy().astype(np.int64)
+    errors = geodesic_errors(vertex_map, pair.ground_truth, distances.cpu().numpy(), area=pair.whole.area)
+    rows = pair.ground_truth.part_vertices
+    return Cues(**{name: getattr(cues, name)[rows] for name in NAMES}), errors

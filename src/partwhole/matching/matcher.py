@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
@@ -19,15 +20,35 @@ from partwhole.matching.network.diffusion_net import Network, new_network
 from partwhole.matching.network.surface import Surface
 from partwhole.matching.network.weights import read_tensors, write_tensors
 from partwhole.matching.readout.soft_map import Comparison
+from partwhole.matching.result import MatchResult
 from partwhole.matching.search.method import Method
 from partwhole.matching.search.orientation import rotation_to_vertical
+from partwhole.mesh import Mesh
 from partwhole.store.arguments import check_device
 from partwhole.store.cache import hash_of
 
 Combine = Literal["average", "choose"]
 
 
-class Matcher(Method):
+class _Matches(Method):
+    """A method with `match` as its own method."""
+
+    def match(
+        self, part: Mesh | str | os.PathLike[str], whole: Mesh | str | os.PathLike[str], **options: Any
+    ) -> MatchResult:
+        """`partwhole.match` with this model.
+
+        Parameters
+        ----------
+        part, whole : meshes, or files
+        options : see `partwhole.matching.match`
+        """
+        from partwhole.matching.session import match
+
+        return match(part, whole, model=self, **options)
+
+
+class Matcher(_Matches):
     """A trained network, the choices it was trained with, and a card that says where it comes from.
 
     Parameters
@@ -137,7 +158,7 @@ class Matcher(Method):
         return train(pairs, self.config, start=self, **options).matcher
 
 
-class Ensemble(Method):
+class Ensemble(_Matches):
     """Several matchers with the same choices but for their seeds.
 
     Networks of different seeds fail on different pairs, and wrong maps have worse scores.

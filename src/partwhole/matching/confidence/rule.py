@@ -158,6 +158,7 @@ def presupposed() -> str:
         "search": {name: value for name, value in vars(of_search).items() if name.isupper()},
         "lateration": {name: value for name, value in vars(lateration).items() if name.isupper()},
         "curvature time": surface.CURVATURE_TIME,
+        "scored vertices": surface.SCORED_VERTICES,
     }
     return hash_of(told)
 

@@ -36,6 +36,8 @@ CURVATURE_TIME = 0.0002
 
 CHANNELS = {"xyz": 6, "signatures": 32, "xyz+signatures": 38}
 
+# vertices among which distances are compared: the sum over all pairs is known well enough from some
+SCORED_VERTICES = 700
 # weights of guaranteed pairs are area · area, up to rounding
 _ROUNDING = 1e-4
 
@@ -226,6 +228,18 @@ def guaranteed_pairs(part: Surface) -> Bool[Tensor, "p p"]:
     """Pairs of a part that count fully in the loss: whose distances are guaranteed by its criterion."""
     assert part.weights is not None
     return part.weights >= (1 - _ROUNDING) * (part.mass[:, None] * part.mass)
+
+
+def distance_distortion(vertex_map: Int[Tensor, "p"], part: Surface, whole: Surface) -> Float[Tensor, ""]:
+    """Σ W_ij (D_whole(map i, map j) − D_part(i, j))² / Σ W_ij, over a sample of the vertices."""
+    if part.distances is None or part.weights is None or whole.distances is None:
+        raise ValueError("distances of part or whole are not known; give them with Surface.with_loss")
+    # evenly through the numbers of the vertices: the same ones each time, from everywhere
+    sample = torch.linspace(0, len(part) - 1, min(SCORED_VERTICES, len(part)), device=part.mass.device).round().long()
+    ends = vertex_map[sample]
+    W = part.weights[sample][:, sample]
+    found = whole.distances[ends][:, ends].to(W.dtype)
+    return (W * (found - part.distances[sample][:, sample]).square()).sum() / W.sum()
 
 
 def low_passed(D: Float[Tensor, "n n"], whole: Surface, k: int) -> Float[Tensor, "n n"]:

@@ -6,9 +6,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from partwhole.matching.network.surface import Surface
+from partwhole.matching.network.surface import Surface, distance_distortion
 from partwhole.matching.readout.soft_map import nearest_rows
-from partwhole.matching.search.score import distance_distortion
 
 # the map to begin with is known better than 20 eigenpairs can hold, where ZoomOut usually begins
 _START, _STEP = 60, 10

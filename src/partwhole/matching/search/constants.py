@@ -6,11 +6,6 @@ Lengths are in √area of the whole. The rule of confidence was fitted with thes
 
 from __future__ import annotations
 
-# --- how maps are scored
-
-# vertices among which distances are compared: the sum over all pairs is known well enough from some
-SCORED_VERTICES = 700
-
 # --- which candidates are tried
 
 # yaws while the vertical is looked for; all of them once it is found

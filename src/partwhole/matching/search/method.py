@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -21,15 +21,13 @@ from partwhole.matching.readout.zoomout import less_distorted
 from partwhole.mesh import Mesh
 from partwhole.store.cache import CacheGiven, hash_of
 
-if TYPE_CHECKING:
-    from partwhole.matching.result import MatchResult
-
 
 class Method(ABC):
     """Matches parts to wholes.
 
     A subclass gives `encode`, `compare` and, where there is something to learn, `fit`. Everything else, from files to a map
-    with its confidence, is the same for all methods.
+    with its confidence, is the same for all methods: `partwhole.match(part, whole, model=method)`,
+    `partwhole.evaluate(method, pairs)`.
 
     Parameters
     ----------
@@ -97,18 +95,6 @@ class Method(ABC):
         if read_out == "spectral":
             return smooth
         return (less_distorted if read_out == "zoomout" else laterated)(smooth, part, whole)
-
-    def match(self, part: Mesh, whole: Mesh, **options: Any) -> MatchResult:
-        """`partwhole.match` with this method; options are those of `match`.
-
-        Parameters
-        ----------
-        part, whole : meshes, or files
-        options : see `partwhole.matching.match`
-        """
-        from partwhole.matching.session import match
-
-        return match(part, whole, model=self, **options)
 
 
 def check_method(given: object, name: str = "matcher") -> None:

@@ -9,13 +9,11 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from partwhole.matching.network.surface import Surface
-from partwhole.matching.search.constants import SCORED_VERTICES
+from partwhole.matching.network.surface import Surface, distance_distortion
 
 # weights of the logarithm of the distortion, the agreement of curvature and the similarity of features; the second was
 # fixed on training parts of PFAUST-H, where anything from 3 to 50 chooses equally well
@@ -33,18 +31,6 @@ def curvature_agreement(vertex_map: Int[Tensor, "p"], part: Surface, whole: Surf
     spread = ((share @ one.square()) * (share @ other.square())).sqrt()
     # nothing can be said about a part that bends the same everywhere
     return (share * one) @ other / spread.clamp(min=1e-12)
-
-
-def distance_distortion(vertex_map: Int[Tensor, "p"], part: Surface, whole: Surface) -> Float[Tensor, ""]:
-    """Σ W_ij (D_whole(map i, map j) − D_part(i, j))² / Σ W_ij, over a sample of the vertices."""
-    if part.distances is None or part.weights is None or whole.distances is None:
-        raise ValueError("distances of part or whole are not known; give them with Surface.with_loss")
-    # evenly through the numbers of the vertices: the same ones each time, from everywhere
-    sample = torch.linspace(0, len(part) - 1, min(SCORED_VERTICES, len(part)), device=part.mass.device).round().long()
-    ends = vertex_map[sample]
-    W = part.weights[sample][:, sample]
-    found = whole.distances[ends][:, ends].to(W.dtype)
-    return (W * (found - part.distances[sample][:, sample]).square()).sum() / W.sum()
 
 
 def feature_similarity(

@@ -12,7 +12,7 @@ from partwhole.datasets import Pair
 from partwhole.evaluation import geodesic_errors
 from partwhole.geodesics import geodesic_distances
 from partwhole.matching import Matcher, TrainingConfig
-from partwhole.matching.confidence.calibrate import cues_and_errors
+from partwhole.matching.evaluation import cues_and_errors
 from partwhole.matching.network.diffusion_net import new_network
 from partwhole.matching.session import match
 
