@@ -23,13 +23,14 @@ from partwhole.datasets import Pairs, PFaust, Shrec16, with_fewer_vertices
 from partwhole.datasets.shapes.people import People
 from partwhole.datasets.synthetic.retriangulated import people_pairs, retriangulated_body_pairs
 from partwhole.evaluation import Calibration, calibration, calibration_plot
+from partwhole.matching.confidence.constants import RIGHT
 from partwhole.matching.confidence.rule import (
     NAMES,
-    RIGHT,
     Cues,
     Rule,
     confidence_of,
     expected_error,
+    presupposed,
     rule_for,
     stacked,
 )
@@ -96,9 +97,9 @@ def fitted(pairs: Measured, *, seed: int = 0) -> Rule:
     """The monotone rule under which errors, exponential with the mean that it expects, are most likely; pairs count alike."""
     rng = np.random.default_rng(seed)
     tables = []
-    for signs, errors in pairs:
+    for cues, errors in pairs:
         rows = rng.integers(len(errors), size=_ROWS)
-        tables.append((stacked(signs)[rows], errors[rows]))
+        tables.append((stacked(cues)[rows], errors[rows]))
     X, e = (np.concatenate(columns) for columns in zip(*tables, strict=True))
     mean, deviation = X.mean(axis=0), X.std(axis=0) + 1e-9
     z = torch.tensor(((X - mean) / deviation).clip(-4, 4), dtype=torch.float32)
@@ -132,8 +133,8 @@ def calibrated(pairs: Measured) -> Rule:
     expected, errors = [], []
     for fold in range(_FOLDS):
         rule = fitted([pair for number, pair in enumerate(pairs) if number % _FOLDS != fold])
-        for signs, off in pairs[fold::_FOLDS]:
-            expected.append(np.log(expected_error(signs, rule)))
+        for cues, off in pairs[fold::_FOLDS]:
+            expected.append(np.log(expected_error(cues, rule)))
             errors.append(off)
     share = np.concatenate([np.full(len(off), 1 / len(off)) for off in errors])
     log, right = np.concatenate(expected), np.concatenate(errors) < RIGHT
@@ -146,7 +147,8 @@ def calibrated(pairs: Measured) -> Rule:
     seen = calibration(-log, np.concatenate(errors))
     print(f"pairs that a rule has not seen: {seen}")
     rule = fitted(pairs)
-    return Rule(**{**rule.__dict__, "even": float(f"{np.exp(even):.4g}"), "slope": float(f"{slope:.4g}")})
+    found = {**rule.__dict__, "presupposes": presupposed()}
+    return Rule(**{**found, "even": float(f"{np.exp(even):.4g}"), "slope": float(f"{slope:.4g}")})
 
 
 def kept(path: Path, compute: Callable[[], Measured]) -> Measured:
@@ -159,8 +161,8 @@ def kept(path: Path, compute: Callable[[], Measured]) -> Measured:
             ]
     found = compute()
     arrays: dict[str, np.ndarray] = {"count": np.array(len(found))}
-    for k, (signs, errors) in enumerate(found):
-        arrays |= {f"{name}{k}": getattr(signs, name) for name in NAMES}
+    for k, (cues, errors) in enumerate(found):
+        arrays |= {f"{name}{k}": getattr(cues, name) for name in NAMES}
         arrays[f"errors{k}"] = errors
     np.savez_compressed(path, **arrays)
     return found
@@ -168,7 +170,7 @@ def kept(path: Path, compute: Callable[[], Measured]) -> Measured:
 
 def said(name: str, pairs: Measured, rule: Rule) -> tuple[list[str], Calibration]:
     """A row of the table, and the calibration of all vertices together."""
-    sure = [confidence_of(signs, rule) for signs, _ in pairs]
+    sure = [confidence_of(cues, rule) for cues, _ in pairs]
     errors = [off for _, off in pairs]
     together = calibration(np.concatenate(sure), np.concatenate(errors))
     # a pair without any error has none to carry

@@ -109,11 +109,11 @@ LEARNED = """
     pw.match(part, part, device="cuda") | device='cuda' needs
     pw.Matcher.load("default", device="cuda") | device='cuda' needs
     pw.train(pairs, device="cuda") | device='cuda' needs
-    Benchmark(pairs, small, device="cuda") | device='cuda' needs
+    Benchmark(pairs, device="cuda") | device='cuda' needs
     pw.geodesic_distances(part, device="cuda") | device='cuda' needs
     pw.wormhole_criterion(part, D, device="cuda") | device='cuda' needs
     pw.Matcher.load(None) | model must be a name in the box
-    pw.Matcher(None, None) | a Matcher is of a DiffusionNet and a TrainingConfig, got NoneType and NoneType
+    pw.Matcher(None, None) | a Matcher is of a network and a TrainingConfig, got NoneType and NoneType
     pw.train(None) | pairs must be a data set or a list of pw.datasets.Pair, got None
     pw.train("folder") | pairs must be a data set, got 'folder'; pw.datasets.FolderPairs(path) reads a folder
     pw.train([part, part]) | pairs must be of pw.datasets.Pair, got Mesh; use pw.datasets.Pair.of(part, whole)

@@ -434,7 +434,7 @@ def test_two_files_are_dropped_and_matched(
 
 
 def test_a_pair_that_looks_swapped_is_asked_about(cut: Cut, serve: Serve, browse: Browse, tmp_path: Path) -> None:
-    question = "the part has no border and the whole has holes; are they swapped?"
+    question = "the part has no boundary and the whole has holes; are they swapped?"
     # as `match` leaves it: its warnings have the question too
     scene = Scene.of(cut.whole, cut.part, np.zeros(cut.whole.n_vertices, np.int64), warnings=(question, "and more"))
     page = browse(serve(Session(scene, match=False)).address)

@@ -105,7 +105,7 @@ def test_what_can_not_be_removed_is_said(
 def test_bad_input_is_one_line(
     kept: Cache, one_error: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    assert "--trim: '5' is no size; give a number and a unit" in one_error("cache", "--trim", "5")
+    assert "--trim: '5' is not a size; give a number and a unit" in one_error("cache", "--trim", "5")
     assert "--clear removes everything, --trim only a part" in one_error("cache", "--clear", "--trim", "1 GB")
     assert len(kept.entries()) == 3
     monkeypatch.setenv("PARTWHOLE_CACHE_LIMIT", "plenty")

@@ -24,7 +24,7 @@ def test_one_row_a_model(runs: list[Path], own_set: Path, tmp_path: Path, capsys
     assert "mine, 4 pairs" in out
     rows = [line.split()[0] for line in out.splitlines() if line.endswith("] ")]
     assert rows == ["one", "two", "one/validated"]
-    assert "Dijkstra distances, true vertices; spectral read-out, unrefined; final weights, seed 1" in out
+    assert "Dijkstra distances, true vertices; lateration read-out, unrefined; final weights, seed 1" in out
     assert "weights validated on held-out training shapes, seed 0" in out
     assert "worst pair of two: part" in out
     assert any((tmp_path / "cache").rglob("*.npz"))
@@ -188,7 +188,8 @@ def test_a_model_of_shapes_that_stand_otherwise(
         found = json.loads(capsys.readouterr().out)
         assert any(said in note for note in found["notes"]) == (not more)
         errors.append(found["rows"][0]["measures"]["macro"])
-    assert errors[0] != errors[1]
+    # without being told, the search finds the vertical as well
+    assert errors[0] == pytest.approx(errors[1], rel=0.5)
 
 
 def test_refined_maps_stand_beside_refined_errors(
@@ -200,7 +201,7 @@ def test_refined_maps_stand_beside_refined_errors(
     assert "zoomout read-out, refined by 2 steps; final weights, seed 0" in out
     assert "Wormhole → refined, unsupervised" in out
     assert main([*words, "--json"]) == 0
-    assert "spectral read-out, refined by 2 steps" in json.loads(capsys.readouterr().out)["rows"][0]["protocol"]
+    assert "lateration read-out, refined by 2 steps" in json.loads(capsys.readouterr().out)["rows"][0]["protocol"]
 
 
 def test_rounding_vertices_changes_nothing(runs: list[Path], own_set: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -135,7 +135,7 @@ def test_a_part_and_a_whole_that_are_swapped(
 ) -> None:
     words = ("match", own_set / "wholes/ball.ply", own_set / "parts/part0.ply", "--model", runs[0], "--no-pictures")
     assert run(*words, "--report", tmp_path, "--yaw-steps", 1, "--no-cache") == 0
-    question = "the part has no border and the whole has holes; are they swapped?"
+    question = "the part has no boundary and the whole has holes; are they swapped?"
     assert f"warning: {question}" in capsys.readouterr().out
     assert question in json.loads((tmp_path / "summary.json").read_text())["warnings"]
 

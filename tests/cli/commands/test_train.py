@@ -73,7 +73,7 @@ def test_the_summary_in_json(words: list[str], tmp_path: Path, capsys: pytest.Ca
     summary = json.loads(out)
     assert summary["folder"] == str(run)
     assert (summary["set"], summary["preset"], summary["complete"]) == ("folder", None, True)
-    assert (summary["iterations"], summary["config"]["width"]) == (6, 8)
+    assert (summary["iterations"], summary["config"]["network"]["width"]) == (6, 8)
     assert summary["terms"] == ["distortion", "orthogonality"]
     assert [found["data"] for found in summary["evaluations"]] == 6 * ["validation"]
     assert all(Path(file).is_file() for file in summary["files"].values())
@@ -90,7 +90,7 @@ def test_a_preset_is_that_of_the_set_or_as_named(tmp_path: Path, words: list[str
     assert requested().preset is None
 
 
-def test_a_run_begins_with_one_model_and_is_taught_by_another(
+def test_a_run_begins_with_one_model_and_is_trained_with_the_maps_of_another(
     words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
@@ -104,7 +104,7 @@ def test_a_run_begins_with_one_model_and_is_taught_by_another(
     assert asked.start == asked.teacher == str((first / "model.safetensors").resolve())
     card = json.loads((second / "run.json").read_text())
     assert card["start"] == "first"
-    assert card["protocol"].startswith("taught by the maps of first")
+    assert card["protocol"].startswith("trained with the maps of first")
     capsys.readouterr()
     assert main(["train", "--resume", str(second), "--start", str(first)]) == 2
     assert "--start can't be changed in a run that is resumed" in capsys.readouterr().err
@@ -131,14 +131,14 @@ class _Ctrl_C:
 def test_an_interrupted_run_goes_on_and_ends_with_the_same_weights(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from partwhole.matching.training import train as training
+    from partwhole.matching.training import run_folder
 
     whole, parted = tmp_path / "whole", tmp_path / "parted"
     handler = signal.getsignal(signal.SIGINT)
     words += ["--validate", "--no-cache", "--with", "evaluate_every=4"]
     assert main([*words, "-q", "-o", str(whole)]) == 0
     with monkeypatch.context() as patch:
-        patch.setattr(training, "_FLUSH_SECONDS", -1.0)
+        patch.setattr(run_folder, "_FLUSH_SECONDS", -1.0)
         patch.setattr(StageProgress, "detail", _Ctrl_C())
         assert main([*words, "-o", str(parted)]) == 130
     assert signal.getsignal(signal.SIGINT) is handler
@@ -190,11 +190,11 @@ def test_data_that_moved_are_found_again_and_other_data_are_refused(
     one_error: Callable[..., str],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from partwhole.matching.training import train as training
+    from partwhole.matching.training import run_folder
 
     run = tmp_path / "run"
     with monkeypatch.context() as patch:
-        patch.setattr(training, "_FLUSH_SECONDS", -1.0)
+        patch.setattr(run_folder, "_FLUSH_SECONDS", -1.0)
         patch.setattr(StageProgress, "detail", _Ctrl_C())
         assert main([*words, "-o", str(run), "--no-cache"]) == 130
     capsys.readouterr()
@@ -209,9 +209,9 @@ def test_presets_and_choices_are_listed(capsys: pytest.CaptureFixture[str]) -> N
     assert main(["train", "--list-presets"]) == 0
     out = capsys.readouterr().out
     assert "shrec16-holes         temperature=0.07" in out
-    assert "criterion             wormhole       none, boundary, wormhole, same_loop" in out
+    assert "loss.criterion" in out
     assert main(["train", "--list-presets", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["presets"]["shrec16-holes"]["temperature"] == 0.07
+    assert json.loads(capsys.readouterr().out)["presets"]["shrec16-holes"]["loss"]["temperature"] == 0.07
 
 
 def test_mistakes_are_one_line(

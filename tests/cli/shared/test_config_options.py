@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import pytest
 
 from partwhole.cli.shared.config_options import choice_rows, chosen_config, preset_rows, written
@@ -12,15 +10,15 @@ from partwhole.matching.config import PRESETS, TrainingConfig
 
 def test_every_default_can_be_written_and_read_again() -> None:
     default = TrainingConfig()
-    changes = [f"{field.name}={written(getattr(default, field.name))}" for field in fields(default)]
-    assert chosen_config(None, changes) == default
-    assert [name for name, _, _ in choice_rows()] == [field.name for field in fields(default)]
+    assert chosen_config(None, [f"{name}={written(value)}" for name, value in default.choices.items()]) == default
+    assert chosen_config(None, [f"{name}={value}" for name, value, _ in choice_rows()]) == default
+    assert [name.partition(".")[2] for name, _, _ in choice_rows()] == list(default.choices)
 
 
 def test_presets_are_where_choices_begin() -> None:
     for name, config in PRESETS.items():
         assert chosen_config(name) == config
-    assert chosen_config("pfaust-m", ["distortion-weight=7"]).distortion_weight == 7
+    assert chosen_config("pfaust-m", ["distortion-weight=7"]).loss.distortion_weight == 7
     assert chosen_config(None, seed=3) == TrainingConfig(seed=3)
     assert [name for name, _ in preset_rows()] == list(PRESETS)
     assert ("pfaust-h", "the defaults") in preset_rows()
@@ -29,8 +27,10 @@ def test_presets_are_where_choices_begin() -> None:
 def test_a_run_of_any_length_may_be_evaluated_as_often() -> None:
     assert chosen_config(None, iterations=700) == TrainingConfig(iterations=700)
     assert chosen_config(None, iterations=700, evaluations=10) == TrainingConfig(iterations=700, evaluate_every=70)
-    assert chosen_config(None, ["iterations=7"], evaluations=10).evaluate_every == 1
-    assert chosen_config(None, ["evaluate_every=300"], iterations=700, evaluations=10).evaluate_every == 300
+    assert chosen_config(None, ["iterations=7"], evaluations=10).optimisation.evaluate_every == 1
+    assert (
+        chosen_config(None, ["evaluate_every=300"], iterations=700, evaluations=10).optimisation.evaluate_every == 300
+    )
     assert chosen_config(None, evaluations=10) == TrainingConfig()
 
 
@@ -38,6 +38,8 @@ def test_a_run_of_any_length_may_be_evaluated_as_often() -> None:
     ("change", "name", "value"),
     [
         ("low_pass=30", "low_pass", 30),
+        ("loss.low_pass=30", "low_pass", 30),
+        ("search.yaw-steps=8", "yaw_steps", 8),
         ("low_pass=None", "low_pass", None),
         ("cosine_epochs=none", "cosine_epochs", None),
         ("noise=1e-3", "noise", 1e-3),
@@ -47,7 +49,7 @@ def test_a_run_of_any_length_may_be_evaluated_as_often() -> None:
     ],
 )
 def test_values(change: str, name: str, value: object) -> None:
-    assert getattr(chosen_config(None, [change]), name) == value
+    assert chosen_config(None, [change]).choices[name] == value
 
 
 @pytest.mark.parametrize(
@@ -61,6 +63,7 @@ def test_values(change: str, name: str, value: object) -> None:
         ("mask=hard", "--with mask=hard: mask is soft, binary"),
         ("scaling=1", "--with scaling=1: scaling is 2 numbers with a comma between them"),
         ("wdith=8", "did you mean 'width'?"),
+        ("loss.width=8", "did you mean network.width?"),
         ("width=0", "width=0 must be at least 1"),
     ],
 )

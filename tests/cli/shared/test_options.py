@@ -300,7 +300,8 @@ def test_a_cache_without_a_place_is_a_note(monkeypatch: pytest.MonkeyPatch) -> N
     console = Console(quiet=True)
     assert open_cache(True, console) is None
     assert console.notes == [
-        "nothing is cached for other runs: the cache has no place, since you have no home folder here; set PARTWHOLE_CACHE"
+        "nothing is cached for other runs: there is no folder for the cache, since you have no home folder; "
+        "set PARTWHOLE_CACHE"
     ]
 
 

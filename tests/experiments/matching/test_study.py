@@ -122,10 +122,6 @@ def test_surfaces_are_prepared_again_only_if_they_differ(
     assert len(preparations) == 1 + again
 
 
-def test_every_choice_is_known_to_matter_or_not() -> None:
-    assert set(study._NOT_OF_SURFACES) < set(TrainingConfig().to_json())
-
-
 def test_other_choices_or_pairs_are_another_run(make_study: Callable[..., Study], pairs: Pairs) -> None:
     made = make_study(plain={})
     list(made.results())

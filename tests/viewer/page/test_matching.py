@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from partwhole.datasets.cutting.cuts import Cut
-from partwhole.matching import pipeline as scans
+from partwhole.matching import session
 from partwhole.matching.network import built_in as box
 from partwhole.viewer.page.matching import NoModel, matched
 from partwhole.viewer.page.scene import DoubtfulPlace, Scene
@@ -41,7 +41,7 @@ def test_what_a_match_knows_goes_into_the_scene(bare: Scene, cut: Cut, monkeypat
             notes=("assumed millimetres",),
         )
 
-    monkeypatch.setattr(scans, "match", match)
+    monkeypatch.setattr(session, "match", match)
     told: list[str] = []
     found = matched(bare, model="mine", tell=told.append)
     assert asked == [cut.part, cut.whole, "mine"]
@@ -65,13 +65,12 @@ def test_without_a_whole_it_is_said(bare: Scene) -> None:
 
 
 def test_without_torch_it_is_said(bare: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith("partwhole.matching.pipeline")]:
-        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
 
     class NoTorch:
         @staticmethod
         def find_spec(name: str, path: object = None, target: object = None) -> None:
-            if name == "partwhole.matching.pipeline":
+            if name == "torch":
                 raise ModuleNotFoundError("No module named 'torch'", name="torch")
 
     monkeypatch.setattr(sys, "meta_path", [NoTorch, *sys.meta_path])

@@ -130,7 +130,7 @@ def test_dropped_files_may_come_in_the_wrong_order(cut: Cut, off_file: Callable[
 def test_what_is_shown_can_be_swapped(cut: Cut) -> None:
     session = Session(Scene.of(cut.whole, cut.part, warnings=("of the map that was",)), match=False)
     asked = session.shown().swapped
-    assert asked == "the part has no border and the whole has holes; are they swapped?"
+    assert asked == "the part has no boundary and the whole has holes; are they swapped?"
     assert session.swap() == {"title": f"{cut.part.name} → {cut.whole.name}"}
     shown = session.shown()
     assert shown.whole is not None

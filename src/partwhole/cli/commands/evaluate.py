@@ -227,7 +227,7 @@ def _held(
     held = with_ground_truth(read_pairs(pairs, console, report), pairs.name, console)
     if turn_parts:
         held = with_parts_turned(held)
-    check_memory(held, device=device, for_loss=True)
+    check_memory(held, device=device, for_loss=False)
     if not rounded:
         return held, None
     kinds = {pair.ground_truth.kind for pair in held if pair.ground_truth is not None}
@@ -310,7 +310,7 @@ def _check_same_choices(matchers: Mapping[str, Matcher], option: str) -> None:
     if len(matchers) < 2:
         raise ValueError(f"{option} needs several models; give --model for each run")
     (first, of_first), *others = [
-        (name, {**m.config.to_json(), "weights": m.card.get("weights"), "seed": None}) for name, m in matchers.items()
+        (name, {**m.config.choices, "weights": m.card.get("weights"), "seed": None}) for name, m in matchers.items()
     ]
     for name, of_other in others:
         different = [choice for choice, value in of_other.items() if value != of_first[choice]]

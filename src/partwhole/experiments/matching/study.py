@@ -92,7 +92,7 @@ class Planned:
         for file in (self.folder / MODEL, self.folder / STATE):
             if file.exists():
                 card = read_tensors(file)[1]
-                ours, theirs = self.config.to_json(), TrainingConfig.from_json(card["config"]).to_json()
+                ours, theirs = self.config.choices, TrainingConfig.from_json(card["config"]).choices
                 for name in ours:
                     if ours[name] != theirs[name]:
                         raise ValueError(

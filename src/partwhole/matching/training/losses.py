@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from partwhole.matching.config import TrainingConfig
+from partwhole.matching.config import LossConfig, TrainingConfig
 from partwhole.matching.network.surface import Surface
 from partwhole.matching.readout.soft_map import functional_map_of
 from partwhole.store.arguments import check_number
@@ -207,15 +207,19 @@ def loss_of(config: TrainingConfig, *, supervised: bool = True) -> Loss:
     Parameters
     ----------
     config : the weights
-    supervised : False leaves out the last, for pairs whose ground truth is not known
+    supervised : False leaves out the last, for pairs whose ground truth is not known; if nothing else is left, the paper's
+        weights are taken for the others
     """
+    weights, size = config.loss, config.loss.map_eigenpairs
+    if not (supervised or weights.distortion_weight or weights.orthogonality_weight):
+        weights = LossConfig()
     terms: list[Loss] = []
-    if config.loss.distortion_weight:
-        terms.append(WormholeLoss(config.loss.distortion_weight))
-    if config.loss.orthogonality_weight:
-        terms.append(OrthogonalityLoss(config.loss.orthogonality_weight, config.loss.map_eigenpairs))
-    if config.loss.correspondence_weight and supervised:
-        terms.append(CorrespondenceLoss(config.loss.correspondence_weight))
+    if weights.distortion_weight:
+        terms.append(WormholeLoss(weights.distortion_weight))
+    if weights.orthogonality_weight:
+        terms.append(OrthogonalityLoss(weights.orthogonality_weight, size))
+    if weights.correspondence_weight and supervised:
+        terms.append(CorrespondenceLoss(weights.correspondence_weight))
     if not terms:
         raise ValueError("the weights of all terms of the loss are 0: there is nothing to train for")
     return terms[0] if len(terms) == 1 else LossSum(tuple(terms))
