@@ -48,7 +48,7 @@ MapMethod = Literal[
 REQUEST = "command.json"
 RUN_FILES = (
     *(REQUEST, "model.safetensors", "validated.safetensors", "state.safetensors", "run.json"),
-    *("losses.csv", "evaluations.csv", "notes.txt", "tensorboard/*"),
+    *("losses.csv", "evaluations.csv", "notes.txt"),
 )
 
 
