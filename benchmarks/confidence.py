@@ -36,8 +36,7 @@ from partwhole.matching.confidence.rule import (
 )
 from partwhole.matching.evaluation import cues_and_errors
 from partwhole.matching.matcher import Matcher
-from partwhole.matching.network.built_in import model_path
-from partwhole.matching.network.weights import read_tensors, write_tensors
+from partwhole.matching.network.weights import model_path, read_tensors, write_tensors
 from partwhole.store.cache import Cache
 from recording import heading, table
 

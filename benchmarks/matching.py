@@ -22,8 +22,7 @@ from partwhole.matching import Matcher, Surface, TrainingConfig, distortion, pre
 from partwhole.matching.config import ReadOut
 from partwhole.matching.network.diffusion_net import new_network
 from partwhole.matching.training.losses import loss_of
-from partwhole.matching.training.schedule import pair_number, random_seed
-from partwhole.matching.training.steps import adam, plain_steps, reproducibly
+from partwhole.matching.training.steps import adam, pair_number, plain_steps, random_seed, reproducibly
 from recording import heading, save, table
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"

@@ -11,7 +11,7 @@ We cut a band out of a torus. One piece is missing, but the part has two loops.
 import numpy as np
 
 import partwhole as pw
-from partwhole.viewer.figures.camera import Camera
+from partwhole.viewer.figures.render import Camera
 from partwhole.viewer.figures.trust_figures import Region, trust_figure
 
 whole = pw.datasets.torus(1.0, 0.35, n_vertices=1200)

@@ -10,8 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import partwhole as pw
-from partwhole.viewer.figures.camera import Camera
-from partwhole.viewer.figures.render import render
+from partwhole.viewer.figures.render import Camera, render
 
 whole = pw.datasets.make_body("quadruped", 2500, seed=5).pose(seed=1)
 cuts = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partwhole._ties import first_largest, first_smallest, with_fixed_signs
 from partwhole.embedding.solver.classical import classical_scaling
 from partwhole.mesh import Mesh, farthest_points
+from partwhole.store.compute import first_largest, first_smallest, with_fixed_signs
 
 ROUNDING = [(0.0, 0.0), (1e-13, 0.0), (0.0, 1e-13)]
 

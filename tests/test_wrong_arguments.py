@@ -99,7 +99,7 @@ LEARNED = """
     pw.match((part.vertices, part.faces), part) | part must be a Mesh or the path of a file, got tuple; use pw.Mesh(
     pw.match(part, None) | whole must be a Mesh or the path of a file, got NoneType
     pw.match(part, part, cache=3) | cache must be a Cache, a folder, True for the default one, or None, got 3
-    pw.match(part, part, model={}) | model must be a name in the box, a file of weights or a Matcher, got {}
+    pw.match(part, part, model={}) | model must be the name of a built-in model, a file of weights or a Matcher, got {}
     pw.match(part, part, refine="3") | refine must be a whole number, got '3'
     pw.match(part, part, yaw_steps=2.5) | yaw_steps must be a whole number or None, got 2.5
     pw.match(part, part, up=2) | up=2 must be an axis

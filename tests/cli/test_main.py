@@ -271,7 +271,7 @@ def test_an_interruption_that_is_ignored_or_heeded_by_others_stays_so(capfd: pyt
 def test_shells_complete_models_by_name_and_by_path(
     option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from partwhole.matching.network.built_in import model_names
+    from partwhole.matching.network.weights import model_names
 
     (tmp_path / "runs/one").mkdir(parents=True)
     for file in ("runs/one/model.safetensors", "other.safetensors", "notes.txt"):

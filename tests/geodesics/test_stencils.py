@@ -7,10 +7,9 @@ import pytest
 
 from partwhole.datasets.shapes.primitives import plane, slivers, sphere
 from partwhole.geodesics.cpu.fast_marching import delaunay_flips, update_triangles
-from partwhole.geodesics.distances import bundles_of
-from partwhole.geodesics.stencils import face_neighbours, front_stencil, graph_stencil
+from partwhole.geodesics.distances import bundles_of, face_neighbours, front_stencil, graph_stencil
 from partwhole.mesh import Mesh
-from partwhole.mesh.sampling import edge_graph
+from partwhole.mesh.surface import edge_graph
 
 
 def flipped(mesh: Mesh):

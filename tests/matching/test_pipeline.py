@@ -121,7 +121,7 @@ def test_from_files_by_name_with_a_cache(
     assert steps[:2] == ["reading 0/6", "reading 1/6"]
     assert steps[-1] == "every vertex 6/6"
     assert any((tmp_path / "cache").iterdir())
-    with pytest.raises(ValueError, match="there is no model 'nobody' in the box"):
+    with pytest.raises(ValueError, match="there is no built-in model 'nobody'"):
         match(cut.part, cut.whole, model="nobody")
 
 

@@ -9,7 +9,7 @@ from scipy.sparse import csgraph
 from partwhole.datasets.shapes.primitives import annulus, cylinder, plane, slivers, sphere, torus
 from partwhole.mesh import Mesh
 from partwhole.mesh.decimation import decimate
-from partwhole.mesh.sampling import edge_graph
+from partwhole.mesh.surface import edge_graph
 
 SURFACES = [
     plane(900, jitter=1.0),

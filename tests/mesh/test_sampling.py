@@ -8,7 +8,7 @@ from scipy.sparse import csgraph
 
 from partwhole.datasets.shapes.primitives import annulus, plane, sphere, torus
 from partwhole.mesh import Mesh
-from partwhole.mesh.sampling import edge_graph, farthest_points
+from partwhole.mesh.surface import edge_graph, farthest_points
 
 
 def by_definition(mesh, count, first):

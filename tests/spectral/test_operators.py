@@ -15,7 +15,7 @@ from scipy import sparse
 from partwhole.datasets import plane, slivers, sphere, torus
 from partwhole.mesh import Mesh
 from partwhole.spectral import eigenpairs, gradients, laplacian, spectral_gradients
-from partwhole.spectral.operators import gradient_matrices, tangent_frames
+from partwhole.spectral.eigen import gradient_matrices, tangent_frames
 
 
 def test_right_triangle_by_hand() -> None:

@@ -22,7 +22,7 @@ from partwhole.datasets.cutting.cuts import Cut
 from partwhole.geodesics import geodesic_distances
 from partwhole.mesh import Mesh, read_mesh
 from partwhole.mesh.io import write_mesh
-from partwhole.viewer.figures.camera import outward_normals
+from partwhole.viewer.figures.render import outward_normals
 from partwhole.viewer.page import session as session_module
 from partwhole.viewer.page.export import export_report
 from partwhole.viewer.page.scene import Scene

@@ -24,10 +24,10 @@ from partwhole.store.arguments import how_to_install
 if TYPE_CHECKING:
     from partwhole.matching.evaluation import Benchmark, evaluate
     from partwhole.matching.matcher import Ensemble, Matcher
-    from partwhole.matching.network.built_in import card_of, model_names
     from partwhole.matching.network.diffusion_net import DiffusionNet, Network
     from partwhole.matching.network.surface import Operators, Surface, SurfacePair, pair_weights, surface_of
-    from partwhole.matching.readout.soft_map import Comparison, hard_map, soft_map, spectral_map
+    from partwhole.matching.network.weights import card_of, model_names
+    from partwhole.matching.readout.maps import Comparison, hard_map, soft_map, spectral_map
     from partwhole.matching.result import MatchResult
     from partwhole.matching.search.method import Method
     from partwhole.matching.session import MatchSession, match
@@ -84,7 +84,7 @@ __all__ = [
 
 _HOMES = {
     "training.augmentation": ("augmented",),
-    "network.built_in": ("card_of", "model_names"),
+    "network.weights": ("card_of", "model_names"),
     "evaluation": ("Benchmark", "evaluate"),
     "training.losses": ("CorrespondenceLoss", "Loss", "OrthogonalityLoss", "WormholeLoss", "distortion"),
     "result": ("MatchResult",),
@@ -94,7 +94,7 @@ _HOMES = {
     "training.refine": ("Refined", "refine"),
     "session": ("MatchSession", "match"),
     "search.method": ("Method",),
-    "readout.soft_map": ("Comparison", "hard_map", "soft_map", "spectral_map"),
+    "readout.maps": ("Comparison", "hard_map", "soft_map", "spectral_map"),
     "network.surface": ("Operators", "Surface", "SurfacePair", "pair_weights", "surface_of"),
     "training.train": ("TrainingRun", "train"),
 }

@@ -30,8 +30,7 @@ from partwhole.matching.network.surface import SurfacePair, distances_of
 from partwhole.matching.pipeline import found_map, match_scans, on_free_cores, surfaces_of
 from partwhole.matching.result import MatchResult
 from partwhole.matching.scans.lift import Lift
-from partwhole.matching.scans.prepare import MOST_VERTICES, PreparedScans, Progress, Scans, prepare_scans
-from partwhole.matching.scans.templates import Templates
+from partwhole.matching.scans.prepare import MOST_VERTICES, PreparedScans, Progress, Scans, Templates, prepare_scans
 from partwhole.matching.search.method import Method, check_method
 from partwhole.matching.training.prepared_pairs import filled_cache
 from partwhole.store.arguments import check_device, check_function

@@ -9,29 +9,38 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
 from partwhole.matching.confidence.rule import rule_for
-from partwhole.matching.config import Axis, TrainingConfig
-from partwhole.matching.network.built_in import model_path
+from partwhole.matching.config import Axis, ReadOut, TrainingConfig
 from partwhole.matching.network.diffusion_net import Network, new_network
-from partwhole.matching.network.surface import Surface
-from partwhole.matching.network.weights import read_tensors, write_tensors
-from partwhole.matching.readout.soft_map import Comparison
+from partwhole.matching.network.surface import Surface, surface_of
+from partwhole.matching.network.weights import model_path, read_tensors, write_tensors
+from partwhole.matching.readout.maps import Comparison, read_map
 from partwhole.matching.result import MatchResult
 from partwhole.matching.search.method import Method
 from partwhole.matching.search.orientation import rotation_to_vertical
 from partwhole.mesh import Mesh
 from partwhole.store.arguments import check_device
-from partwhole.store.cache import hash_of
+from partwhole.store.cache import CacheGiven, hash_of
 
 Combine = Literal["average", "choose"]
 
 
-class _Matches(Method):
-    """A method with `match` as its own method."""
+class _Model(Method):
+    """What `Matcher` and `Ensemble` share."""
+
+    def surface(self, mesh: Mesh, *, cache: CacheGiven = None) -> Surface:
+        """What this model needs of a mesh in the units of `Pair`, on its device; without distances."""
+        return surface_for(self, mesh, cache=cache)
+
+    def read(
+        self, nearest: Int[Tensor, "p"], part: Surface, whole: Surface, read_out: ReadOut = "lateration"
+    ) -> Int[Tensor, "p"]:
+        """The map of nearest features, smoothed; see `partwhole.matching.readout.maps.read_map`."""
+        return read_map(nearest, part, whole, read_out, eigenpairs=self.config.loss.map_eigenpairs)
 
     def match(
         self, part: Mesh | str | os.PathLike[str], whole: Mesh | str | os.PathLike[str], **options: Any
@@ -47,8 +56,19 @@ class _Matches(Method):
 
         return match(part, whole, model=self, **options)
 
+    def _set(self, config: TrainingConfig, card: Mapping[str, Any] | None) -> None:
+        if not isinstance(config, TrainingConfig):
+            raise ValueError(f"config must be a TrainingConfig, got {type(config).__name__}")
+        self.config, self.card = config, dict(card or {})
 
-class Matcher(_Matches):
+
+def surface_for(method: Method, mesh: Mesh, *, cache: CacheGiven = None) -> Surface:
+    """What a method needs of a mesh in the units of `Pair`, on its device; without distances."""
+    k, few = method.config.eigenpairs, method.config.network.diffusion_eigenpairs
+    return surface_of(mesh, eigenpairs=k, diffusion_eigenpairs=few, cache=cache).to(method.device)
+
+
+class Matcher(_Model):
     """A trained network, the choices it was trained with, and a card that says where it comes from.
 
     Parameters
@@ -62,7 +82,7 @@ class Matcher(_Matches):
         if not isinstance(network, Network) or not isinstance(config, TrainingConfig):
             given = f"{type(network).__name__} and {type(config).__name__}"
             raise ValueError(f"a Matcher is of a network and a TrainingConfig, got {given}; Matcher.load reads one")
-        super().__init__(config, card)
+        self._set(config, card)
         self.network = network.eval().requires_grad_(False)
 
     def __repr__(self) -> str:
@@ -158,7 +178,7 @@ class Matcher(_Matches):
         return train(pairs, self.config, start=self, **options).matcher
 
 
-class Ensemble(_Matches):
+class Ensemble(_Model):
     """Several matchers with the same choices but for their seeds.
 
     Networks of different seeds fail on different pairs, and wrong maps have worse scores.
@@ -184,7 +204,7 @@ class Ensemble(_Matches):
                         f"the matchers of an ensemble differ in their seeds only; number {number} has {name}={value!r}, "
                         f"the first {ours!r}"
                     )
-        super().__init__(first.config, {**first.card, "matchers": len(matchers)})
+        self._set(first.config, {**first.card, "matchers": len(matchers)})
         self.matchers = tuple(matchers)
         self.combine: Combine = combine
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,26 +16,96 @@ from jaxtyping import Int
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from partwhole.matching.cache.features import CachedEncodings
+from partwhole.matching.cache.results import surroundings
 from partwhole.matching.confidence.constants import DOUBTFUL, FEW_VERTICES
 from partwhole.matching.confidence.cues import cues_of
-from partwhole.matching.confidence.fit import evidence_for, fit_of, limited_confidence, warnings_about
-from partwhole.matching.confidence.regions import doubtful_regions, swapped_question
+from partwhole.matching.confidence.fit import (
+    doubtful_regions,
+    evidence_for,
+    fit_of,
+    limited_confidence,
+    swapped_question,
+    warnings_about,
+)
 from partwhole.matching.confidence.rule import confidence_of, remark_on, rule_for
 from partwhole.matching.config import MatchOptions
-from partwhole.matching.matcher import Ensemble, Matcher
+from partwhole.matching.matcher import Ensemble, Matcher, surface_for
 from partwhole.matching.network.surface import Surface, SurfacePair, distances_of, surface_pair
-from partwhole.matching.readout.soft_map import functional_map_of
+from partwhole.matching.readout.maps import functional_map_of, read_map
 from partwhole.matching.result import CoarseMatch, MatchResult
 from partwhole.matching.scans.lift import Lift
-from partwhole.matching.scans.prepare import Clock, PreparedScans, Progress
+from partwhole.matching.scans.prepare import Clock, PreparedScans, Progress, Templates
 from partwhole.matching.scans.units import nearby_units
 from partwhole.matching.search.method import Method
+from partwhole.matching.search.orientation import yaws
 from partwhole.matching.search.search import SearchResult, search
 from partwhole.mesh import Mesh
 from partwhole.mesh.formats.common import counted
-from partwhole.store.cache import Cache
+from partwhole.store.cache import Cache, hash_of
 from partwhole.store.compute import free_cores
+
+# wholes whose encodings are kept in files
+_SLOTS = 16
+
+
+class CachedEncodings:
+    """Angles and encodings of a whole, from memory, from the cache, or computed.
+
+    Parameters
+    ----------
+    method : whose encodings they are
+    whole : names the surface by its content
+    templates : what is in memory
+    cache : what is in files; None: nothing
+    """
+
+    def __init__(self, method: Method, whole: str, templates: Templates, cache: Cache | None) -> None:
+        self._method, self._whole, self._templates, self._cache = method, whole, templates, cache
+
+    def __call__(self, whole: Surface, up: str, yaw_steps: int) -> list[tuple[float, Tensor]]:
+        """Angles and encodings.
+
+        Parameters
+        ----------
+        whole : the surface, upright
+        up : the axis that was taken for the vertical
+        yaw_steps : angles, full circle
+        """
+        what = "encodings", self._method, up, yaw_steps
+        found: list[tuple[float, Tensor]] | None = self._templates.get(self._whole, what)
+        if found is None:
+            found = self._from_files(whole, up, yaw_steps)
+            self._templates.put(self._whole, what, found)
+        return found
+
+    def _computed(self, whole: Surface, yaw_steps: int) -> list[tuple[float, Tensor]]:
+        vertical = self._method.config.search.vertical
+        return [(angle, self._method.encode(seen)) for angle, seen in yaws(whole, yaw_steps, vertical)]
+
+    def _from_files(self, whole: Surface, up: str, yaw_steps: int) -> list[tuple[float, Tensor]]:
+        if self._cache is None:
+            return self._computed(whole, yaw_steps)
+        told: dict[str, Any] = {
+            "made by": surroundings(),
+            "whole": self._whole,
+            "model": self._method.fingerprint(),
+            "up": up,
+            "yaw steps": yaw_steps,
+            "device": self._method.device.type,
+        }
+        # 10 MB for 5000 vertices: a few templates are worth it, and a later one takes the slot of an earlier one
+        name = hash_of(told)
+        key = {"what": "encodings of a whole", "slot": int(name, 16) % _SLOTS}
+        held = self._cache.get(key)
+        if held is not None and held["name"].tobytes().hex() == name:
+            features = torch.from_numpy(held["features"]).to(self._method.device)
+            return list(zip(held["angles"].tolist(), features, strict=True))
+        found = self._computed(whole, yaw_steps)
+        features = torch.stack([one for _, one in found])
+        angles = torch.tensor([angle for angle, _ in found], dtype=torch.float64)
+        of = np.frombuffer(bytes.fromhex(name), np.uint8)
+        self._cache.put(key, {"name": of, "angles": angles.numpy(), "features": features.cpu().numpy()})
+        return found
 
 
 @contextmanager
@@ -86,7 +157,7 @@ def surfaces_of(scans: PreparedScans, method: Method, *, cache: Cache | None = N
     what = "surface", method.config.eigenpairs, method.config.network.diffusion_eigenpairs, method.device
     of_whole: Surface | None = scans.templates.get(scans.whole_key, what)
     if of_whole is None:
-        of_whole = method.surface(whole, cache=cache)
+        of_whole = surface_for(method, whole, cache=cache)
         scans.templates.put(scans.whole_key, what, of_whole)
     loss, device = method.config.loss, method.device.type
     if device == "cpu":
@@ -97,7 +168,7 @@ def surfaces_of(scans: PreparedScans, method: Method, *, cache: Cache | None = N
         if on_whole is None:
             on_whole = distances_of(whole, method=loss.distances, device=device)
             scans.templates.put(scans.whole_key, ("distances", loss.distances, device), on_whole)
-    return surface_pair((part, whole), (method.surface(part, cache=cache), of_whole), (on_part, on_whole), loss)
+    return surface_pair((part, whole), (surface_for(method, part, cache=cache), of_whole), (on_part, on_whole), loss)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -142,7 +213,8 @@ def found_map(
     found = search(
         method, pair, factors=factors, others=others, up=options.up, yaw_steps=options.yaw_steps, encodings=encodings
     )
-    before = method.read(found.chosen.nearest, found.pair.part, found.pair.whole, options.read_out)
+    nearest, k = found.chosen.nearest, method.config.loss.map_eigenpairs
+    before = read_map(nearest, found.pair.part, found.pair.whole, options.read_out, eigenpairs=k)
     if not options.refine:
         return FoundMap(found, before, before, ())
     if clock is not None:
@@ -204,7 +276,7 @@ def _result(
         yaw=float(np.degrees(chosen.yaw)),
         coarse=CoarseMatch(part.mesh, scans.whole.mesh, _numbers(found.vertex_map), sure),
         read_out=options.read_out,
-        model=method.name,
+        model=str(method.card.get("name", "a model")),
         notes=(*notes, *remark_on(method.card)),
         warnings=(*warnings, *warnings_about(fit, doubtful_share)),
         seconds=clock.end(),

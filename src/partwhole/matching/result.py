@@ -14,9 +14,28 @@ from partwhole.matching.confidence.constants import (
     POOR_AGREEMENT,
     POOR_DISTORTION,
 )
-from partwhole.matching.confidence.regions import DoubtfulRegion
 from partwhole.matching.scans.units import Scaling
 from partwhole.mesh import Mesh
+
+
+@dataclass(frozen=True)
+class DoubtfulRegion:
+    """A connected piece of the part whose places are doubtful.
+
+    Attributes
+    ----------
+    vertices : how many
+    area_share : of the part's area
+    confidence : mean over its vertices
+    vertex : the one in it that is least sure
+    centre : mean of its vertices, in the coordinates of the part
+    """
+
+    vertices: int
+    area_share: float
+    confidence: float
+    vertex: int
+    centre: tuple[float, float, float]
 
 
 @dataclass(frozen=True)

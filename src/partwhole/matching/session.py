@@ -16,10 +16,17 @@ from typing import TYPE_CHECKING
 from partwhole.matching.cache.results import cached_result, model_key, result_key, store_result
 from partwhole.matching.confidence.constants import FEW_VERTICES
 from partwhole.matching.config import MatchOptions, ReadOut, check_read_out
-from partwhole.matching.network.built_in import model_path
+from partwhole.matching.network.weights import model_path
 from partwhole.matching.result import MatchResult
-from partwhole.matching.scans.prepare import MOST_VERTICES, PreparedScans, Progress, Scans, prepare_scans, read_scans
-from partwhole.matching.scans.templates import Templates
+from partwhole.matching.scans.prepare import (
+    MOST_VERTICES,
+    PreparedScans,
+    Progress,
+    Scans,
+    Templates,
+    prepare_scans,
+    read_scans,
+)
 from partwhole.mesh import Mesh
 from partwhole.store.arguments import check_device, check_function, check_whole_number
 from partwhole.store.cache import Cache, CacheGiven

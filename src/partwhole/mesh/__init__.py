@@ -1,10 +1,9 @@
 """Triangle meshes: reading and writing, repair, measures, sampling, decimation and remeshing."""
 
-from partwhole.mesh.decimation import Decimation, decimate
+from partwhole.mesh.decimation import Decimation, decimate, farthest_points
 from partwhole.mesh.io import read_mesh, write_mesh
 from partwhole.mesh.remeshing import refine_boundary, remesh
 from partwhole.mesh.repair import Repair, repair
-from partwhole.mesh.sampling import farthest_points
 from partwhole.mesh.surface import Mesh
 
 __all__ = [

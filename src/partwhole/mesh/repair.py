@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 
-from partwhole._ties import first_largest
 from partwhole.mesh.surface import Mesh, check_mesh
 from partwhole.mesh.topology import connected_labels, consistent_orientation, separate
 from partwhole.store.arguments import as_array, as_numbers, check_number
+from partwhole.store.compute import first_largest
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,11 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
+from scipy import sparse
 
-from partwhole._ties import first_largest
 from partwhole.mesh.topology import connected_labels, corner_angles, trace_loops, unique_edges
 from partwhole.store.arguments import as_array, as_numbers
+from partwhole.store.compute import first_largest
 
 _REPAIR = "pw.repair(vertices, faces) removes it"
 
@@ -363,3 +364,11 @@ def integrated_mean_curvature(mesh: Mesh) -> Float[np.ndarray, "n"]:
     ends = mesh.edges[twos]
     # without any edge, bincount forgets that weights are numbers with a point
     return np.bincount(ends.ravel(), weights=np.repeat(share, 2), minlength=mesh.n_vertices).astype(np.float64)
+
+
+def edge_graph(mesh: Mesh) -> sparse.csr_matrix:
+    """The edges and their lengths as a symmetric sparse matrix, both directions stored."""
+    u, v = mesh.edges.T
+    rows, columns = np.concatenate([u, v]), np.concatenate([v, u])
+    lengths = np.concatenate([mesh.edge_lengths, mesh.edge_lengths])
+    return sparse.csr_matrix((lengths, (rows, columns)), shape=(mesh.n_vertices, mesh.n_vertices))

@@ -1,7 +1,15 @@
 """Spectral geometry: the Laplacian, its eigenfunctions, signatures, and functional maps between two surfaces."""
 
 from partwhole.spectral.cached import cached_eigenpairs
-from partwhole.spectral.eigen import Eigenpairs, eigenpairs, spectral_gradients
+from partwhole.spectral.eigen import (
+    Eigenpairs,
+    Gradients,
+    Laplacian,
+    eigenpairs,
+    gradients,
+    laplacian,
+    spectral_gradients,
+)
 from partwhole.spectral.functional_maps import (
     ZoomOut,
     functional_map,
@@ -9,7 +17,6 @@ from partwhole.spectral.functional_maps import (
     vertex_map_from_functional_map,
     zoomout,
 )
-from partwhole.spectral.operators import Gradients, Laplacian, gradients, laplacian
 from partwhole.spectral.signatures import (
     heat_kernel_signature,
     heat_times,

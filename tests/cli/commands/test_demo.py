@@ -105,7 +105,7 @@ def test_the_part_is_matched_and_compared_with_the_truth(
 def test_without_a_model_the_rest_is_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("partwhole.matching.network.built_in.model_names", lambda: ())
+    monkeypatch.setattr("partwhole.matching.network.weights.model_names", lambda: ())
     assert main(["demo", "-o", str(tmp_path / "a"), "--vertices", "500"]) == 0
     assert "no match is computed, since this installation has no built-in model" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "torch", None)

@@ -446,7 +446,7 @@ def test_what_is_missing(own_set: Path, runs: list[Path], tmp_path: Path, one_er
     assert "give a part and a whole, or --pairs" in one_error("match", part)
     (tmp_path / "list.csv").write_text("a.ply,b.ply\n")
     assert "not both" in one_error("match", part, whole, "--pairs", tmp_path / "list.csv")
-    assert "there is no model 'nobody' in the box" in one_error("match", part, whole, "--model", "nobody")
+    assert "there is no built-in model 'nobody'" in one_error("match", part, whole, "--model", "nobody")
     assert "file not found: no/where.safetensors" in one_error("match", part, whole, "--model", "no/where.safetensors")
     common = ("--model", runs[0], "-o", tmp_path / "out")
     assert "file not found: nothing.ply; give an OFF" in one_error("match", "nothing.ply", whole, *common)

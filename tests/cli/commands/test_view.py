@@ -158,7 +158,7 @@ def test_a_report_with_a_model_is_matched_first(
 def test_a_report_without_a_model_says_so(
     result: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("partwhole.matching.network.built_in.model_names", tuple)
+    monkeypatch.setattr("partwhole.matching.network.weights.model_names", tuple)
     meshes = [str(result / name) for name in ("part.ply", "whole.ply")]
     assert main(["view", *meshes, "--export", str(tmp_path / "m.html")]) == 0
     assert "note: no map: this installation comes without a trained model" in capsys.readouterr().err

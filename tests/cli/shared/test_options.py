@@ -329,7 +329,7 @@ def test_what_is_no_model_is_said(runs: list[Path], tmp_path: Path) -> None:
 def test_one_model_is_called_as_its_file_or_run(runs: list[Path]) -> None:
     assert load_model(str(runs[1]), "cpu").card["name"] == "two"
     assert load_model(str(runs[0] / "validated.safetensors"), "cpu").card["name"] == "one/validated"
-    with pytest.raises(ValueError, match="there is no model 'nobody' in the box"):
+    with pytest.raises(ValueError, match="there is no built-in model 'nobody'"):
         load_model("nobody", "cpu")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from partwhole.datasets import cut_plane, sphere
-from partwhole.matching.confidence.regions import doubtful_regions, reversed_share, swapped_question
+from partwhole.matching.confidence.fit import doubtful_regions, reversed_share, swapped_question
 from partwhole.mesh import Mesh
 
 

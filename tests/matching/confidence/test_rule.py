@@ -34,7 +34,7 @@ def random_cues(count: int, seed: int = 0) -> Cues:
         "confidence.constants.CLOSE",
         "confidence.constants.NEAR",
         "confidence.constants.FAR",
-        "readout.lateration.RADIUS",
+        "readout.maps.RADIUS",
         "network.surface.CURVATURE_TIME",
         "search.constants.HOPELESS",
     ],

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from partwhole.matching import Matcher, TrainingConfig
-from partwhole.matching.network import built_in as box
+from partwhole.matching.network import weights as box
 from partwhole.matching.network.diffusion_net import new_network
 
 

@@ -11,7 +11,7 @@ from partwhole.datasets import cut_plane
 from partwhole.matching import Matcher, Surface, TrainingConfig, pair_weights, surface_of
 from partwhole.matching.network.diffusion_net import new_network
 from partwhole.matching.network.surface import distances_of
-from partwhole.matching.readout.lateration import guaranteed_pairs, laterated
+from partwhole.matching.readout.maps import guaranteed_pairs, laterated
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import torch
 from partwhole.datasets import Pair, make_body, random_cuts
 from partwhole.matching import Matcher, TrainingConfig, evaluate, hard_map, prepare_pairs, spectral_map
 from partwhole.matching.network.diffusion_net import new_network
-from partwhole.matching.readout.zoomout import less_distorted, zoomed_out
+from partwhole.matching.readout.maps import less_distorted, zoomed_out
 from partwhole.matching.search.score import distance_distortion
 from partwhole.spectral import Eigenpairs, zoomout
 
@@ -60,7 +60,7 @@ def test_it_is_taken_where_it_helps_and_left_where_it_does_not(surfaces, noisy, 
     better = less_distorted(noisy, part, whole)
     assert torch.equal(better, zoomed_out(noisy, part, whole))
     assert distance_distortion(better, part, whole) < 0.3 * distance_distortion(noisy, part, whole)
-    monkeypatch.setattr("partwhole.matching.readout.zoomout.zoomed_out", lambda *_, **__: noisy)
+    monkeypatch.setattr("partwhole.matching.readout.maps.zoomed_out", lambda *_, **__: noisy)
     assert torch.equal(less_distorted(truth, part, whole), truth)
 
 

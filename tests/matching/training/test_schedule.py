@@ -7,7 +7,7 @@ import math
 import pytest
 
 from partwhole.matching import preset
-from partwhole.matching.training.schedule import learning_rate, pair_number, random_seed
+from partwhole.matching.training.steps import learning_rate, pair_number, random_seed
 
 
 def test_the_rate_falls_by_passes_or_by_iterations() -> None:

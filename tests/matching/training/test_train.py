@@ -28,8 +28,7 @@ from partwhole.matching import (
 )
 from partwhole.matching.network.diffusion_net import new_network
 from partwhole.matching.training.losses import Loss, loss_of
-from partwhole.matching.training.schedule import learning_rate
-from partwhole.matching.training.steps import adam, losses_of_pair, plain_steps, set_rate
+from partwhole.matching.training.steps import adam, learning_rate, losses_of_pair, plain_steps, set_rate
 from partwhole.matching.training.train import mean_loss
 
 STILL: dict[str, Any] = {"dropout": 0.0, "rotation": 0.0, "noise": 0.0, "scaling": (1.0, 1.0)}

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from partwhole.datasets.shapes.bodies import make_body
 from partwhole.datasets.shapes.primitives import cylinder, plane, sphere, sphere_cap
 from partwhole.mesh import Mesh
-from partwhole.viewer.figures import camera as camera_module
-from partwhole.viewer.figures.camera import (
+from partwhole.viewer.figures import render as camera_module
+from partwhole.viewer.figures.render import (
     Camera,
     Projection,
     automatic_camera,

@@ -9,8 +9,8 @@ import pytest
 
 from partwhole.datasets import cut_plane, sphere
 from partwhole.mesh import Mesh
-from partwhole.viewer.figures.camera import Camera
 from partwhole.viewer.figures.map_figures import confidence_figure, coordinate_colors, map_figure, same_side
+from partwhole.viewer.figures.render import Camera
 
 
 def test_every_place_has_a_colour_of_its_own() -> None:

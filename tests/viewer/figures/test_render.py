@@ -7,8 +7,7 @@ import pytest
 
 from partwhole.datasets.shapes.primitives import sphere, sphere_cap
 from partwhole.mesh import Mesh
-from partwhole.viewer.figures.camera import Camera
-from partwhole.viewer.figures.render import GUARANTEED, Dots, Polyline, colormap, render, rgb
+from partwhole.viewer.figures.render import GUARANTEED, Camera, Dots, Polyline, colormap, render, rgb
 
 FROM_ABOVE = Camera(azimuth=-90, elevation=90, up="z", distance=np.inf)  # x to the right, y up
 SQUARE = Mesh([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], [[0, 1, 2], [0, 2, 3]])

@@ -11,7 +11,7 @@ import pytest
 
 from partwhole.datasets.cutting.cuts import Cut
 from partwhole.matching import session
-from partwhole.matching.network import built_in as box
+from partwhole.matching.network import weights as box
 from partwhole.viewer.page.matching import NoModel, matched
 from partwhole.viewer.page.scene import DoubtfulPlace, Scene
 

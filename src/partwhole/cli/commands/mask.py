@@ -193,7 +193,7 @@ def _sampled_rows(
             f"{needed / 2**30:.1f} GiB, and {free_memory() / 2**30:.1f} are free; give --rows a smaller number, or "
             "decimate the mesh"
         )
-    from partwhole.mesh.sampling import farthest_points
+    from partwhole.mesh.decimation import farthest_points
 
     return farthest_points(part, rows, first=chosen, seed=seed)
 

@@ -44,7 +44,7 @@ from partwhole.cli.shared.options import (
     output_folder,
 )
 from partwhole.matching.config import MatchOptions
-from partwhole.matching.network.built_in import model_path
+from partwhole.matching.network.weights import model_path
 from partwhole.matching.session import MatchSession
 from partwhole.store.cache import Cache
 

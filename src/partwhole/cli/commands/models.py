@@ -11,7 +11,7 @@ from partwhole.cli.shared.options import JsonOption
 
 
 def _complete_name(incomplete: str) -> list[str]:
-    from partwhole.matching.network.built_in import model_names
+    from partwhole.matching.network.weights import model_names
 
     return [name for name in model_names() if name.startswith(incomplete)]
 
@@ -27,7 +27,7 @@ def models(
 
     Use their names with the option --model of partwhole match and partwhole evaluate, and with partwhole train --start.
     """
-    from partwhole.matching.network.built_in import built_in_path, card_of, model_names
+    from partwhole.matching.network.weights import built_in_path, card_of, model_names
 
     console = Console(as_json=as_json)
     if name is not None:

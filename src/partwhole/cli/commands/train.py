@@ -143,7 +143,8 @@ def train(
 ) -> None:
     """Train a network to match parts to wholes, without ground truth.
 
-    Writes the weights (model.safetensors) and tables of losses and errors into the folder of the run. You can interrupt it at any moment; --resume continues, and ends with the same weights as a run without a break.
+    Writes the weights (model.safetensors) and tables of losses and errors into the folder of the run. You can interrupt it
+    at any moment; --resume continues, and ends with the same weights as a run without a break.
     """
     console = Console(as_json=as_json, quiet=quiet)
     if list_presets:

@@ -24,7 +24,7 @@ from partwhole.cli.shared.options import (
     model_file,
     open_cache,
 )
-from partwhole.matching.network.built_in import box
+from partwhole.matching.network.weights import models_folder
 from partwhole.store.cache import Cache
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def view(
     if export is not None:
         if export.suffix.lower() not in (".html", ".htm"):
             raise ValueError(f"--export {export} is an HTML page; give a name that ends in .html")
-        check_file(export, [*_opened(paths or []), truth, Path(weights), box()], option="--export")
+        check_file(export, [*_opened(paths or []), truth, Path(weights), models_folder()], option="--export")
     scene = None
     if paths:
         with console.warnings_as_notes():

@@ -19,7 +19,7 @@ from partwhole.datasets.cutting.cuts import Cut
 from partwhole.geodesics.metrics import Metric
 from partwhole.mesh import Mesh
 from partwhole.store.text import as_text
-from partwhole.viewer.figures.camera import Axis
+from partwhole.viewer.figures.render import Axis
 
 NAMES = {"boundary": "boundary C_T", "wormhole": "wormhole C_W", "same-loop": "same-loop C_L"}
 # the same in figures
@@ -101,7 +101,7 @@ def draw_trust(
     """Draw the guaranteed regions, and the soft masks, each if a path for it is given."""
     if path is None and soft is None:
         return
-    from partwhole.viewer.figures.camera import automatic_camera
+    from partwhole.viewer.figures.render import automatic_camera
     from partwhole.viewer.figures.trust_figures import TITLES, Region, heat_figure, row_of, trust_figure
 
     camera = automatic_camera(mesh, vertex=vertex, up=up)

@@ -54,7 +54,7 @@ RUN_FILES = (
 
 def complete_model(incomplete: str) -> list[str]:
     """Models that begin like this, for shell completion: built-in ones, files of weights and folders of runs."""
-    from partwhole.matching.network.built_in import model_names
+    from partwhole.matching.network.weights import model_names
 
     above, slash, begun = incomplete.rpartition("/")
     try:
@@ -209,11 +209,11 @@ def model_file(given: str | Path) -> Path:
 
     Commands ask for it first, so that a mistyped name is reported before anything is computed.
     """
-    from partwhole.matching.network.built_in import box, model_path
+    from partwhole.matching.network.weights import model_path, models_folder
 
     # a plain word that is no file here is a name
     path = model_path(str(given))
-    if path.parent == box():
+    if path.parent == models_folder():
         # no run, and nothing that torch would have to be imported for
         return path
     from partwhole.matching.training.run_folder import MODEL, STATE

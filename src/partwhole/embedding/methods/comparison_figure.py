@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole._ties import with_fixed_signs
+from partwhole.store.compute import with_fixed_signs
 
 _COLORS = "turbo"
 

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.sparse.linalg import eigsh
 
-from partwhole._ties import with_fixed_signs
+from partwhole.store.compute import with_fixed_signs
 
 # The kernel has fallen to 1/e at the typical distance to this neighbour, unless the caller says otherwise.
 _NEIGHBOUR = 15

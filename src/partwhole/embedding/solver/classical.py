@@ -10,10 +10,10 @@ from scipy.linalg import eigh
 from scipy.sparse.csgraph import dijkstra
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from partwhole._ties import with_fixed_signs
 from partwhole.criterion.distances import min_plus
 from partwhole.embedding.solver.pairs import checked_distances, checked_n_components, row_blocks
 from partwhole.embedding.solver.threads import RowThreads, one_blas_thread
+from partwhole.store.compute import with_fixed_signs
 
 # below so many points all eigenpairs at once are quicker than some by iteration
 _DENSE = 500

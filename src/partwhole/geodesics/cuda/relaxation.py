@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Int
 
-from partwhole.geodesics.stencils import Stencil
+from partwhole.geodesics.distances import Stencil
 from partwhole.store.arguments import cuda_modules
 
 if TYPE_CHECKING:

@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 
 from partwhole._version import __version__
-from partwhole.matching.confidence.regions import DoubtfulRegion
-from partwhole.matching.network.built_in import model_path
-from partwhole.matching.result import CoarseMatch, Fit, MatchResult
+from partwhole.matching.network.weights import model_path
+from partwhole.matching.result import CoarseMatch, DoubtfulRegion, Fit, MatchResult
 from partwhole.matching.scans.prepare import Scans
 from partwhole.matching.scans.units import Scaling
 from partwhole.mesh import Mesh

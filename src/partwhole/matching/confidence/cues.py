@@ -15,8 +15,7 @@ from torch.nn.functional import normalize
 from partwhole.matching.confidence.constants import CLOSE, FAR, NEAR, RIVAL_SHARPNESS, SPREAD_TEMPERATURE
 from partwhole.matching.confidence.rule import NAMES, Cues
 from partwhole.matching.network.surface import Surface, guaranteed_pairs
-from partwhole.matching.readout.lateration import laterated
-from partwhole.matching.readout.soft_map import nearest_rows, soft_map
+from partwhole.matching.readout.maps import laterated, nearest_rows, read_map, soft_map
 from partwhole.matching.search.method import Method
 from partwhole.matching.search.score import curvature_agreement
 from partwhole.matching.search.search import SearchResult
@@ -46,7 +45,9 @@ def cues_of(
     part, whole = found.pair.part, found.pair.whole
     D = whole.distances
     assert D is not None
-    smooth = method.read(found.chosen.nearest, part, whole, "spectral") if smooth is None else smooth
+    if smooth is None:
+        k = method.config.loss.map_eigenpairs
+        smooth = read_map(found.chosen.nearest, part, whole, "spectral", eigenpairs=k)
     moved = laterated(smooth, part, whole) if moved is None else moved
     spread, cycle, unlike = _of_features(vertex_map, found, method, of_whole)
     smoothing = D[found.chosen.nearest, vertex_map].float()

@@ -21,6 +21,9 @@ from partwhole.store.cache import hash_of
 
 # cues that are not lengths
 _NO_LENGTHS = ("unlike", "misfit")
+# constants that cues depend on
+_OF_CUES = ("RIGHT", "CLOSE", "NEAR", "FAR", "SPREAD_TEMPERATURE", "RIVAL_SHARPNESS", "SMALLEST_LENGTH", "MOST_UNUSUAL")
+_OF_LATERATION = ("ANCHORS", "RADIUS", "PLACES", "EVERY", "STEPS")
 _RULE = "rule.json"
 _POSITIVE = ("deviation", "even", "slope")
 
@@ -140,23 +143,13 @@ def presupposed() -> str:
     """A hash of the constants that cues depend on: a rule that was fitted with others means nothing."""
     from partwhole.matching.confidence import constants
     from partwhole.matching.network import surface
-    from partwhole.matching.readout import lateration
+    from partwhole.matching.readout import maps
     from partwhole.matching.search import constants as of_search
 
-    names = (
-        "RIGHT",
-        "CLOSE",
-        "NEAR",
-        "FAR",
-        "SPREAD_TEMPERATURE",
-        "RIVAL_SHARPNESS",
-        "SMALLEST_LENGTH",
-        "MOST_UNUSUAL",
-    )
     told = {
-        "cues": {name: getattr(constants, name) for name in names},
+        "cues": {name: getattr(constants, name) for name in _OF_CUES},
         "search": {name: value for name, value in vars(of_search).items() if name.isupper()},
-        "lateration": {name: value for name, value in vars(lateration).items() if name.isupper()},
+        "lateration": {name: getattr(maps, name) for name in _OF_LATERATION},
         "curvature time": surface.CURVATURE_TIME,
         "scored vertices": surface.SCORED_VERTICES,
     }

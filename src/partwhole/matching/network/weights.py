@@ -1,21 +1,81 @@
-"""Weights in files: safetensors, with a card in JSON that says what they are."""
+"""Weights in files: safetensors, with a card in JSON; and the built-in models. torch is imported when it is used."""
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
+import os
 import platform
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from partwhole._version import __version__
-from partwhole.store.arguments import how_to_install
+from partwhole.store.arguments import how_to_install, in_short
 from partwhole.store.atomic import atomic_write
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_ENDING = ".safetensors"
+
+
+def models_folder() -> Path:
+    """The folder that holds them."""
+    return Path(str(files("partwhole"))) / "models"
+
+
+def model_names() -> tuple[str, ...]:
+    """The names of the models that come with this installation, `default` first where it is there.
+
+    Each may be given wherever a model is asked for: `Matcher.load(name)`, `pw.match(part, whole, model=name)`,
+    `partwhole match --model name`.
+
+    Examples
+    --------
+    >>> all((models_folder() / f"{name}.safetensors").is_file() for name in model_names())
+    True
+    """
+    found = {file.stem for file in models_folder().glob(f"*{_ENDING}")}
+    return tuple(sorted(found, key=lambda name: (name != "default", name)))
+
+
+def card_of(name: str) -> str:
+    """What is known about a built-in model: its data and their terms, protocol and errors; Markdown."""
+    card = built_in_path(name).with_suffix(".md")
+    return card.read_text(encoding="utf-8") if card.is_file() else ""
+
+
+def built_in_path(name: str) -> Path:
+    """The file of weights of this name."""
+    names = model_names()
+    if name in names:
+        return models_folder() / f"{name}{_ENDING}"
+    near = difflib.get_close_matches(name, names, n=1)
+    meant = f"did you mean {near[0]!r}? " if near else ""
+    there = f"there are {', '.join(names)}" if names else "this installation has none"
+    raise ValueError(f"there is no built-in model {name!r}; {meant}{there}; or give a file of weights")
+
+
+def model_path(model: str | Path) -> Path:
+    """The file of a model: a built-in one by its name, any other by its path.
+
+    A plain word is a name, unless there is a file of that name; anything with a folder or an ending is a path.
+    """
+    if not isinstance(model, str | os.PathLike):
+        raise ValueError(
+            f"model must be the name of a built-in model, a file of weights or a Matcher, got {in_short(model)}"
+        )
+    text = str(model)
+    path = Path(text).expanduser()
+    is_word = isinstance(model, str) and path.name == text and not path.suffix
+    if is_word and (text in model_names() or not path.exists()):
+        return built_in_path(text)
+    return path
+
 
 FORMAT = "partwhole 1"
 
@@ -64,6 +124,8 @@ def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 def _checksum(tensors: Mapping[str, Tensor]) -> str:
     """Safetensors has none of its own: a flipped bit would be another weight."""
+    import torch
+
     digest = hashlib.sha256()
     for name in sorted(tensors):
         digest.update(name.encode())

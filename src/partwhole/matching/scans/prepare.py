@@ -8,24 +8,67 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from partwhole._ties import first_largest
 from partwhole.geodesics import geodesic_distances
 from partwhole.geodesics.distances import DistanceMethod
 from partwhole.matching.scans.point_clouds import WEAKER, read_cloud, surface_of_points
-from partwhole.matching.scans.templates import Templates
 from partwhole.matching.scans.units import Scaling, percent, scaling_of
 from partwhole.mesh import Mesh, decimate, read_mesh
 from partwhole.mesh.formats.common import MeshWarning, counted
 from partwhole.mesh.topology import consistent_orientation
+from partwhole.store.compute import first_largest
+
+
+class Templates:
+    """Holds what was computed of the last wholes, in memory.
+
+    Parameters
+    ----------
+    most : so many wholes are held; the one used longest ago is dropped
+
+    Examples
+    --------
+    >>> templates = Templates()
+    >>> templates.put("body", "area", 2.0)
+    >>> templates.get("body", "area"), templates.get("body", "volume"), templates.get("another", "area")
+    (2.0, None, None)
+    >>> templates.put("another", "area", 5.0)
+    >>> templates.get("body", "area")
+    """
+
+    def __init__(self, most: int = 1) -> None:
+        self._most = most
+        self._held: OrderedDict[str, dict[Hashable, Any]] = OrderedDict()
+
+    def get(self, whole: str, what: Hashable) -> Any:
+        """What was computed before, or None.
+
+        Parameters
+        ----------
+        whole : names the surface by its content
+        what : of it, with everything else that it depends on
+        """
+        if whole not in self._held:
+            return None
+        self._held.move_to_end(whole)
+        return self._held[whole].get(what)
+
+    def put(self, whole: str, what: Hashable, value: Any) -> None:
+        """Keep what was computed."""
+        self._held.setdefault(whole, {})[what] = value
+        self._held.move_to_end(whole)
+        while len(self._held) > self._most:
+            self._held.popitem(last=False)
+
 
 # as many vertices as the surfaces have that networks are trained on
 MOST_VERTICES = 5000
@@ -235,15 +278,15 @@ def _read(
     if not isinstance(given, str | os.PathLike):
         kind = type(given).__name__
         raise ValueError(f"{role} must be a Mesh or the path of a file, got {kind}; use pw.Mesh(vertices, faces)")
-    cloud = read_cloud(Path(given)) if Path(given).is_file() else None
-    if cloud is not None:
-        return surface_of_points(cloud, name=Path(given).name), [WEAKER.format(role=role)]
     notes = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", MeshWarning)
         try:
             mesh = read_mesh(given, repair=bool(repair))
         except ValueError as fault:
+            cloud = read_cloud(Path(given)) if Path(given).is_file() else None
+            if cloud is not None:
+                return surface_of_points(cloud, name=Path(given).name), [WEAKER.format(role=role)]
             if repair is not None:
                 raise
             try:

@@ -10,7 +10,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from partwhole._ties import first_smallest
 from partwhole.matching.config import Axis
 from partwhole.matching.network.surface import Surface, SurfacePair
 from partwhole.matching.search.constants import (
@@ -41,6 +40,7 @@ from partwhole.matching.search.orientation import (
     yaws,
 )
 from partwhole.matching.search.score import best_stretch, curvature_agreement, feature_similarity, score
+from partwhole.store.compute import first_smallest
 
 # gives the angles and encodings of a whole: the surface, the axis that was taken for its vertical, and yaw steps
 WholeEncodings = Callable[[Surface, str, int], Sequence[tuple[float, Tensor]]]

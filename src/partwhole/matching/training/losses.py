@@ -17,7 +17,7 @@ from torch.autograd.function import once_differentiable
 
 from partwhole.matching.config import LossConfig, TrainingConfig
 from partwhole.matching.network.surface import Surface
-from partwhole.matching.readout.soft_map import functional_map_of
+from partwhole.matching.readout.maps import functional_map_of
 from partwhole.store.arguments import check_number
 
 _SMALLEST = float(torch.finfo(torch.float32).tiny)

@@ -15,15 +15,14 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from partwhole._ties import first_smallest
 from partwhole.matching.config import ReadOut, choice_types
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.network.diffusion_net import Network
 from partwhole.matching.network.surface import Surface
 from partwhole.matching.search.score import score
 from partwhole.matching.training.losses import Loss, loss_of
-from partwhole.matching.training.schedule import random_seed
-from partwhole.matching.training.steps import adam, descend, losses_of_pair, reproducibly
+from partwhole.matching.training.steps import adam, descend, losses_of_pair, random_seed, reproducibly
+from partwhole.store.compute import first_smallest
 
 # steps that a GPU takes before it is asked what came of them: to wait for an answer costs as much as a step
 _STEPS_AT_ONCE = 16

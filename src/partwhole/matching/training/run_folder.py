@@ -23,7 +23,7 @@ from partwhole.matching.scans.prepare import Progress
 from partwhole.matching.training.logs import RunLog
 from partwhole.matching.training.losses import Loss
 from partwhole.matching.training.prepared_pairs import PreparedPairs
-from partwhole.matching.training.schedule import learning_rate
+from partwhole.matching.training.steps import learning_rate
 from partwhole.store.arguments import checked_path
 from partwhole.store.atomic import atomic_write
 

@@ -28,8 +28,17 @@ from partwhole.matching.search.method import Method, check_method
 from partwhole.matching.training.losses import Loss, configured_by, loss_of
 from partwhole.matching.training.prepared_pairs import PreparedPairs, prepare_pairs
 from partwhole.matching.training.run_folder import Recorder, RunFolder, RunState, check_folder
-from partwhole.matching.training.schedule import learning_rate, pair_number, random_seed
-from partwhole.matching.training.steps import Step, adam, losses_of_pair, plain_steps, reproducibly, set_rate
+from partwhole.matching.training.steps import (
+    Step,
+    adam,
+    learning_rate,
+    losses_of_pair,
+    pair_number,
+    plain_steps,
+    random_seed,
+    reproducibly,
+    set_rate,
+)
 from partwhole.store.arguments import check_device, check_function, in_short
 from partwhole.store.cache import Cache, CacheGiven
 

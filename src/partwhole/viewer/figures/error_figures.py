@@ -10,9 +10,8 @@ from jaxtyping import Float, Int
 
 from partwhole.datasets.pairs import Pair
 from partwhole.store.atomic import saved
-from partwhole.viewer.figures.camera import Axis, automatic_camera, guess_up
 from partwhole.viewer.figures.map_figures import coordinate_colors, drawn, same_side, side_by_side
-from partwhole.viewer.figures.render import NOT_GUARANTEED, colormap, rgb
+from partwhole.viewer.figures.render import NOT_GUARANTEED, Axis, automatic_camera, colormap, guess_up, rgb
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,9 +11,8 @@ from jaxtyping import Int, UInt8
 
 from partwhole.datasets.pairs import Pair
 from partwhole.store.atomic import saved
-from partwhole.viewer.figures.camera import Axis, automatic_camera, guess_up
 from partwhole.viewer.figures.map_figures import coordinate_colors, drawn, same_side
-from partwhole.viewer.figures.render import NOT_GUARANTEED, rgb
+from partwhole.viewer.figures.render import NOT_GUARANTEED, Axis, automatic_camera, guess_up, rgb
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

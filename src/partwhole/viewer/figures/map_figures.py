@@ -12,8 +12,18 @@ from jaxtyping import Bool, Complex, Float, Int, UInt8
 
 from partwhole.mesh import Mesh
 from partwhole.store.atomic import saved
-from partwhole.viewer.figures.camera import Axis, Camera, automatic_camera, guess_up, picture_extent
-from partwhole.viewer.figures.render import NOT_GUARANTEED, Polyline, colormap, render, rgb
+from partwhole.viewer.figures.render import (
+    NOT_GUARANTEED,
+    Axis,
+    Camera,
+    Polyline,
+    automatic_camera,
+    colormap,
+    guess_up,
+    picture_extent,
+    render,
+    rgb,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -3,13 +3,211 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
-from jaxtyping import Float, Num, UInt8
+from jaxtyping import Bool, Float, Num, UInt8
 
 from partwhole.mesh import Mesh
-from partwhole.viewer.figures.camera import Camera, Projection, automatic_camera, winds_inwards
+from partwhole.store.compute import first_largest
+
+Axis = Literal["x", "y", "z"]
+# the two axes that span the ground, so that (first, second, up) is right-handed
+_GROUND = {"x": (1, 2), "y": (2, 0), "z": (0, 1)}
+# beyond this many radii rays are parallel to far below a pixel, and float64 still resolves depth to 1e-9 radii
+_FARTHEST = 1e5
+# heights that `automatic_camera` tries, in degrees
+_ELEVATIONS = (12.0, 40.0, -20.0)
+
+
+@dataclass(frozen=True)
+class Camera:
+    """Looks at the middle of a surface from a direction given by two angles; the picture is always filled.
+
+    Parameters
+    ----------
+    azimuth : degrees about the vertical axis; with z up, 0 looks from +x and 90 from +y; with y up, from +z and from +x
+    elevation : degrees above the ground, from −90 to 90
+    up : the axis that points up in the picture
+    distance : of the eye from the middle, in radii of the surface; `inf` gives parallel projection
+
+    Examples
+    --------
+    >>> Camera(azimuth=90, elevation=0).axes.round().astype(int).tolist()  # right, up, towards the eye
+    [[-1, 0, 0], [0, 0, 1], [0, 1, 0]]
+    """
+
+    azimuth: float = 0.0
+    elevation: float = 0.0
+    up: Axis = "z"
+    distance: float = 7.0
+
+    def __post_init__(self) -> None:
+        if self.up not in _GROUND:
+            raise ValueError(f"up must be 'x', 'y' or 'z', got {self.up!r}")
+        if not np.isfinite([self.azimuth, self.elevation]).all() or not -90 <= self.elevation <= 90:
+            raise ValueError(
+                f"azimuth and elevation must be degrees, elevation from -90 to 90, got {self.azimuth}, {self.elevation}"
+            )
+        if not self.distance >= 1.5:
+            raise ValueError(f"distance must be at least 1.5 radii, or the eye is in the surface; got {self.distance}")
+
+    @property
+    def axes(self) -> Float[np.ndarray, "3 3"]:
+        """Unit vectors of the picture: to the right, upwards, towards the eye."""
+        azimuth, elevation = np.radians(self.azimuth), np.radians(self.elevation)
+        first, second = _GROUND[self.up]
+        eye, right = np.zeros(3), np.zeros(3)
+        eye["xyz".index(self.up)] = np.sin(elevation)
+        eye[first], eye[second] = np.cos(elevation) * np.cos(azimuth), np.cos(elevation) * np.sin(azimuth)
+        right[first], right[second] = -np.sin(azimuth), np.cos(azimuth)
+        return np.stack([right, np.cross(eye, right), eye])
+
+
+@dataclass(frozen=True)
+class Projection:
+    """From points in space to pixels of a picture that the surface fills: x to the right, y down, and nearness.
+
+    Nearness is 1/depth; depth is measured from the eye in radii of the surface. `scale` is pixels to a radius.
+    """
+
+    axes: Float[np.ndarray, "3 3"]
+    centre: Float[np.ndarray, "3"]
+    radius: float
+    distance: float
+    middle: Float[np.ndarray, "2"]
+    scale: float
+    size: tuple[int, int]
+
+    @classmethod
+    def fit(cls, camera: Camera, mesh: Mesh, size: tuple[int, int], *, margin: float = 0.03) -> Projection:
+        """The projection whose picture of `size` (width, height) the surface fills, but for `margin` on each side."""
+        used = points_with_faces(mesh)
+        low, high = used.min(axis=0), used.max(axis=0)
+        # a surface that is a single point still gets a picture, not a division by zero
+        radius = float(np.linalg.norm(high - low)) / 2 or 1.0
+        loose = cls(camera.axes, (low + high) / 2, radius, min(camera.distance, _FARTHEST), np.zeros(2), 1.0, (0, 0))
+        plane = loose(used)[:, :2]
+        low, high = plane.min(axis=0), plane.max(axis=0)
+        scale = float(np.min(np.array(size) * (1 - 2 * margin) / np.maximum(high - low, 1e-9)))
+        return replace(loose, middle=(low + high) / 2, scale=scale, size=size)
+
+    def __call__(self, points: Float[np.ndarray, "k 3"]) -> Float[np.ndarray, "k 3"]:
+        seen = (points - self.centre) @ self.axes.T / self.radius
+        depth = self.distance - seen[:, 2]
+        plane = seen[:, :2] * (self.distance / depth)[:, None] * (1, -1)
+        return np.column_stack([(plane - self.middle) * self.scale + np.array(self.size) / 2, 1 / depth])
+
+
+def points_with_faces(mesh: Mesh) -> Float[np.ndarray, "k 3"]:
+    """The vertices that a face uses; others are not seen, wherever they lie."""
+    used = np.zeros(mesh.n_vertices, bool)
+    used[mesh.faces] = True
+    return mesh.vertices[used]
+
+
+def picture_extent(mesh: Mesh, camera: Camera) -> tuple[float, float]:
+    """Width and height of the surface as this camera sees it, in radii: choose the shape of a panel by it."""
+    projection = Projection.fit(camera, mesh, (1, 1))
+    plane = projection(points_with_faces(mesh))[:, :2] / projection.scale
+    width, height = plane.max(axis=0) - plane.min(axis=0)
+    return float(width), float(height)
+
+
+def guess_up(mesh: Mesh) -> Axis:
+    """The vertical axis, z or y: what stands is not thinnest along its vertical axis.
+
+    Where x is the thinnest, the shape is an animal that walks along y, unless it is too tall along y, and too wide
+    along x, for an animal.
+    """
+    used = points_with_faces(mesh)
+    x, y, z = used.max(axis=0) - used.min(axis=0)
+    if z <= min(x, y):
+        return "y"
+    # the two numbers part the bodies of FAUST (y up) from the animals of TOSCA (z up)
+    return "y" if x < y and y > 1.6 * z and x > 0.48 * z else "z"
+
+
+def winds_inwards(mesh: Mesh) -> bool:
+    """True if the volume enclosed, every hole being closed by a cone from the middle, comes out negative."""
+    corners = mesh.vertices[mesh.faces] - points_with_faces(mesh).mean(axis=0)
+    return bool(np.einsum("ij,ij->", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])) < 0)
+
+
+def outward_normals(mesh: Mesh) -> Float[np.ndarray, "n 3"]:
+    """Vertex normals, turned round where the faces wind inwards."""
+    return -mesh.vertex_normals if winds_inwards(mesh) else mesh.vertex_normals
+
+
+def visible_vertices(
+    mesh: Mesh, camera: Camera, *, pixels: int = 160, tolerance: float = 0.03
+) -> tuple[Bool[np.ndarray, "n"], Float[np.ndarray, "n"]]:
+    """Whether each vertex is visible, hidden by at most `tolerance` radii, and how far it is turned to the eye.
+
+    The second is the cosine of the angle between the outward normal and the direction of the eye, cut off at 0; a
+    vertex turned away is not visible. Found by drawing a small picture of `pixels` squared.
+    """
+    return _visible(mesh, outward_normals(mesh), camera, pixels, tolerance)
+
+
+def _visible(
+    mesh: Mesh, normals: Float[np.ndarray, "n 3"], camera: Camera, pixels: int, tolerance: float
+) -> tuple[Bool[np.ndarray, "n"], Float[np.ndarray, "n"]]:
+    from partwhole.viewer.figures.cpu.raster import rasterise
+
+    corners = Projection.fit(camera, mesh, (pixels, pixels), margin=0.02)(mesh.vertices)
+    near = np.zeros((pixels, pixels))
+    face_at = np.full((pixels, pixels), -1, np.int64)
+    rasterise(corners, mesh.faces, near, face_at, np.empty((pixels, pixels, 2)))
+    column, row = np.clip(corners[:, :2].astype(np.int64), 0, pixels - 1).T
+    depth_there = 1 / np.maximum(near[row, column], 1e-12)
+    facing = normals @ camera.axes[2]
+    return (1 / corners[:, 2] <= depth_there + tolerance) & (facing > 0), np.maximum(facing, 0)
+
+
+def _roughly_visible(
+    mesh: Mesh, normals: Float[np.ndarray, "n 3"], camera: Camera
+) -> tuple[Bool[np.ndarray, "n"], Float[np.ndarray, "n"]]:
+    """As `visible_vertices`, from the vertices alone: one is hidden if another in its cell of a coarse picture is nearer.
+
+    Enough to choose a view, and done before compiled kernels are loaded, which the first look at the page would wait for.
+    """
+    # so large that cells of what is drawn are seldom empty
+    pixels = int(np.clip(0.7 * np.sqrt(mesh.n_vertices), 10, 96))
+    corners = Projection.fit(camera, mesh, (pixels, pixels), margin=0.02)(mesh.vertices)
+    column, row = np.clip(corners[:, :2].astype(np.int64), 0, pixels - 1).T
+    cell, nearness = row * pixels + column, corners[:, 2]
+    near, order = np.zeros(pixels**2), np.argsort(nearness, kind="stable")
+    near[cell[order]] = nearness[order]  # the last one, which is the nearest, stays
+    facing = normals @ camera.axes[2]
+    return (1 / nearness <= 1 / near[cell] + 0.03 + 2 / pixels) & (facing > 0), np.maximum(facing, 0)
+
+
+def automatic_camera(mesh: Mesh, *, vertex: int | None = None, up: Axis | None = None) -> Camera:
+    """The best of sixteen views at three heights: it shows much of the surface and of its boundary, and the vertex."""
+    axis = up or guess_up(mesh)
+    cameras = [Camera(azimuth, elevation, axis) for elevation in _ELEVATIONS for azimuth in np.arange(16) * 22.5]
+    extents = np.array([np.prod(picture_extent(mesh, camera)) for camera in cameras])
+    on_boundary = np.zeros(mesh.n_vertices)
+    on_boundary[mesh.boundary_vertices] = 1 / max(len(mesh.boundary_vertices), 1)
+    area = mesh.vertex_areas / (mesh.area or 1.0)
+    normals = outward_normals(mesh)
+    scores = []
+    for camera, extent in zip(cameras, extents / (extents.max() or 1.0), strict=True):
+        if vertex is None:
+            seen, facing = _roughly_visible(mesh, normals, camera)
+        else:
+            seen, facing = _visible(mesh, normals, camera, 160, 0.03)
+        # a broad side is worth more than a full view of the boundary, and less than seeing the chosen vertex
+        score = 1.5 * extent + 2.5 * (seen * facing * area).sum() + 0.7 * (seen * on_boundary).sum()
+        if vertex is not None and seen[vertex]:
+            score += 1 + min(facing[vertex], 0.6)
+        if camera.elevation != _ELEVATIONS[0]:
+            score -= 0.4  # only if there is something to see from there
+        scores.append(float(score))
+    return cameras[first_largest(scores)]
+
 
 Color = str | Sequence[float]
 

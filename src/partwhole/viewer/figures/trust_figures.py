@@ -13,15 +13,18 @@ from jaxtyping import Bool, Float, Num, UInt8
 from partwhole.criterion.result import Criterion
 from partwhole.mesh import Mesh
 from partwhole.store.atomic import saved
-from partwhole.viewer.figures.camera import Axis, Camera, automatic_camera, picture_extent
 from partwhole.viewer.figures.render import (
     CHOSEN,
     GUARANTEED,
     NOT_GUARANTEED,
+    Axis,
+    Camera,
     Color,
     Dots,
     Polyline,
+    automatic_camera,
     colormap,
+    picture_extent,
     render,
     rgb,
 )

@@ -34,7 +34,7 @@ def matched(scene: Scene, *, model: str | Path = "default", tell: Tell = lambda 
         if missing.name is None or missing.name.partition(".")[0] not in ("torch", "safetensors"):
             raise
         raise NoModel(f"no map: matching needs torch: {how_to_install('torch')}") from None
-    from partwhole.matching.network.built_in import model_names
+    from partwhole.matching.network.weights import model_names
 
     if model == "default" and "default" not in model_names():
         raise NoModel(

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole.mesh import Mesh
-from partwhole.mesh.sampling import edge_graph
+from partwhole.mesh.surface import edge_graph
 
 # points looked at on each edge; between them the path may bend by a few per cent of an edge, which no eye sees
 _POINTS = 17

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from partwhole._ties import first_largest
 from partwhole.criterion.result import no_part_of_manifold
 from partwhole.datasets.pairs import GroundTruth
-from partwhole.matching.confidence.regions import swapped_question
+from partwhole.matching.confidence.fit import swapped_question
 from partwhole.mesh import Mesh, decimate
 from partwhole.store.cache import Cache
-from partwhole.viewer.figures.camera import (
+from partwhole.store.compute import first_largest
+from partwhole.viewer.figures.render import (
     Axis,
     Camera,
     automatic_camera,

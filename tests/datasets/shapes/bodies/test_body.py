@@ -8,7 +8,7 @@ from scipy.sparse import csgraph
 
 from partwhole.datasets.shapes.bodies import make_body
 from partwhole.datasets.shapes.bodies.plans import PLANS
-from partwhole.mesh.sampling import edge_graph, farthest_points
+from partwhole.mesh.surface import edge_graph, farthest_points
 
 each_plan = pytest.mark.parametrize("plan", list(PLANS))
 

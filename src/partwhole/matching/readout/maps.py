@@ -1,0 +1,236 @@
+"""Maps from a part to a whole, read from features: soft, hard, spectral, then by ZoomOut or lateration.
+
+Lateration: a map is a little wrong everywhere, and neighbours are wrong in different ways. Distances on the part, where they
+are guaranteed, say where a vertex lies as seen from each of its neighbours; the image that fits them all is nearer to the
+truth. It is what a receiver does with the distances to its satellites.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from partwhole.matching.config import ReadOut, check_read_out
+from partwhole.matching.network.surface import Surface, distance_distortion, guaranteed_pairs
+
+# the map to begin with is known better than 20 eigenpairs can hold, where ZoomOut usually begins
+_START, _STEP = 60, 10
+
+
+def zoomed_out(
+    vertex_map: Int[Tensor, "p"], part: Surface, whole: Surface, *, start: int = _START, step: int = _STEP
+) -> Int[Tensor, "p"]:
+    """C ← Φ_partᵀ A_part P Φ_whole, P ← nearest rows of Φ_part and Φ_whole Cᵀ, in turn, with ever more eigenpairs.
+
+    Parameters
+    ----------
+    vertex_map : to begin with
+    part, whole : surfaces
+    start, step : eigenpairs of the whole to begin with, all of them if there are fewer, and to add each time
+    """
+    last = whole.values.shape[-1]
+    weighted = part.functions * part.mass[:, None]
+    for k in [*range(start, last, step), last]:
+        # of a part as many as lie below the highest of the whole, since it has fewer
+        rank = int((part.values < whole.values[:k].max()).sum().clamp(min=1))
+        C = weighted[:, :rank].T @ whole.functions[vertex_map, :k]
+        vertex_map = nearest_rows(part.functions[:, :rank], whole.functions[:, :k] @ C.T)
+    return vertex_map
+
+
+def less_distorted(vertex_map: Int[Tensor, "p"], part: Surface, whole: Surface) -> Int[Tensor, "p"]:
+    """The map after ZoomOut if it distorts distances less, see `distance_distortion`; else the map as it was."""
+    zoomed = zoomed_out(vertex_map, part, whole)
+    before, after = (distance_distortion(found, part, whole) for found in (vertex_map, zoomed))
+    return torch.where(after < before, zoomed, vertex_map)
+
+
+# vertices around that say where one belongs, how far they count (√area of the whole), and places that are looked at
+ANCHORS, RADIUS, PLACES = 64, 0.15, 64
+# every third vertex says so: as many of them reach farther, and neighbours repeat each other
+EVERY = 3
+STEPS = 5
+_ROWS = 256
+
+
+def laterated(vertex_map: Int[Tensor, "p"], part: Surface, whole: Surface, *, steps: int = STEPS) -> Int[Tensor, "p"]:
+    """map i ← argmin_w Σ_j a_ij (D_whole(w, map j) − D_part(i, j))², for all vertices at once, so many times.
+
+    j are the nearest to i of every third vertex, where the distance is guaranteed; a_ij = area_j exp(−(D_part / 0.15)²); w
+    are the places around the present one.
+
+    Parameters
+    ----------
+    vertex_map : to begin with
+    part, whole : with distances, the part with weights
+    steps : how often
+
+    Examples
+    --------
+    >>> from partwhole.datasets import sphere
+    >>> from partwhole.matching.network.surface import distances_of, pair_weights, surface_of
+    >>> ball = sphere(400).scaled(0.28)
+    >>> D = distances_of(ball, method="dijkstra", device="cpu")
+    >>> surface = surface_of(ball, eigenpairs=10)
+    >>> surface = surface.with_loss(D, pair_weights(ball, D, surface.mass, criterion="none"))
+    >>> wrong = torch.arange(400)
+    >>> wrong[7] = D[7].topk(9, largest=False).indices[8]
+    >>> int((laterated(wrong, surface, surface) != torch.arange(400)).sum())
+    0
+    """
+    if part.distances is None or part.weights is None or whole.distances is None:
+        raise ValueError("distances of part or whole are not known; give them with Surface.with_loss")
+    count = min(len(part), max(len(part) // EVERY, 4 * ANCHORS))
+    some = torch.linspace(0, len(part) - 1, count, device=part.mass.device).round().long()
+    far = torch.where(guaranteed_pairs(part)[:, some], part.distances[:, some], torch.inf)
+    away, near = far.topk(min(ANCHORS, count), dim=1, largest=False)
+    anchors = some[near]
+    # an infinite distance has weight 0, and is left out of the sum by being 0
+    weights = torch.exp(-((away / RADIUS) ** 2)) * part.mass[anchors]
+    weights = weights / weights.sum(dim=1, keepdim=True).clamp(min=1e-30)
+    away = torch.where(away.isfinite(), away, 0)
+    around = whole.distances.topk(min(PLACES, len(whole)), dim=1, largest=False).indices
+    for _ in range(steps):
+        vertex_map = _moved(vertex_map, anchors, away, weights, around, whole.distances)
+    return vertex_map
+
+
+def _moved(
+    vertex_map: Int[Tensor, "p"],
+    anchors: Int[Tensor, "p k"],
+    away: Float[Tensor, "p k"],
+    weights: Float[Tensor, "p k"],
+    around: Int[Tensor, "n c"],
+    D: Float[Tensor, "n n"],
+) -> Int[Tensor, "p"]:
+    found = []
+    for start in range(0, len(vertex_map), _ROWS):
+        rows = slice(start, start + _ROWS)
+        places = around[vertex_map[rows]]
+        there = D[vertex_map[anchors[rows]][:, :, None], places[:, None, :]].to(away.dtype)
+        off = (weights[rows, :, None] * (there - away[rows, :, None]).square()).sum(dim=1)
+        found.append(places.gather(1, off.argmin(dim=1, keepdim=True))[:, 0])
+    return torch.cat(found)
+
+
+_BLOCK_ENTRIES = 1 << 25
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Features of a part and of a whole that can be compared: the cosine of two rows says how alike two vertices are.
+
+    Attributes
+    ----------
+    part, whole : features
+    no_match : similarity below which a vertex of the part has no match on the whole; None: every vertex has one
+    """
+
+    part: Float[Tensor, "p f"]
+    whole: Float[Tensor, "n f"]
+    no_match: float | None = None
+
+    def nearest(self) -> Int[Tensor, "p"]:
+        """For each vertex of the part the most similar vertex of the whole."""
+        return hard_map(self.part, self.whole)
+
+    def soft_map(self, temperature: float, *, absent: Float[Tensor, "n"] | None = None) -> Float[Tensor, "p n"]:
+        """Row softmax of the similarities; see `soft_map`."""
+        return soft_map(self.part, self.whole, temperature, absent=absent, no_match=self.no_match)
+
+
+def soft_map(
+    part: Float[Tensor, "p f"],
+    whole: Float[Tensor, "n f"],
+    temperature: float,
+    *,
+    absent: Float[Tensor, "n"] | None = None,
+    no_match: float | None = None,
+) -> Float[Tensor, "p n"]:
+    """P = row softmax of cos(part feature, whole feature) / τ; rows sum to one, or to less where there may be no match.
+
+    Parameters
+    ----------
+    part, whole : features of the vertices
+    temperature : τ; the smaller, the sharper
+    absent : −inf for vertices of the whole that are not there, 0 for the others
+    no_match : the cosine of "no match", a further column that is left out of the result; None: there is none
+
+    Examples
+    --------
+    >>> P = soft_map(torch.eye(2), torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), 0.1)
+    >>> P.argmax(dim=1).tolist(), P.sum(dim=1).tolist()
+    ([0, 1], [1.0, 1.0])
+    >>> soft_map(torch.eye(2), torch.tensor([[1.0, 0.0]]), 0.1, no_match=0.5)[:, 0] > 0.5
+    tensor([ True, False])
+    """
+    # the temperature goes with the smaller matrix
+    sharp, other = normalize(part, dim=-1) / temperature, normalize(whole, dim=-1).T
+    similar = sharp @ other if absent is None else torch.addmm(absent, sharp, other)
+    if no_match is None:
+        return torch.softmax(similar, dim=-1)
+    nothing = torch.full_like(similar[:, :1], no_match / temperature)
+    return torch.softmax(torch.cat([similar, nothing], dim=-1), dim=-1)[:, :-1]
+
+
+def hard_map(part: Float[Tensor, "p f"], whole: Float[Tensor, "n f"]) -> Int[Tensor, "p"]:
+    """argmax_j cos(part feature i, whole feature j): where each row of the soft map is largest.
+
+    Examples
+    --------
+    >>> hard_map(torch.tensor([[0.0, 2.0]]), torch.tensor([[1.0, 0.0], [0.0, 0.5]])).tolist()
+    [1]
+    """
+    return nearest_rows(normalize(part, dim=-1), normalize(whole, dim=-1))
+
+
+def functional_map_of(
+    map_to_whole: Float[Tensor, "p n"] | Int[Tensor, "p"], part: Surface, whole: Surface, k: int
+) -> Float[Tensor, "k k"]:
+    """C = Φ_partᵀ A_part P Φ_whole, of a soft map P or of a vertex map."""
+    chosen = whole.functions[:, :k]
+    pulled = chosen[map_to_whole] if map_to_whole.ndim == 1 else map_to_whole @ chosen
+    return (part.functions[:, :k] * part.mass[:, None]).T @ pulled
+
+
+def spectral_map(vertex_map: Int[Tensor, "p"], part: Surface, whole: Surface, k: int) -> Int[Tensor, "p"]:
+    """The vertex map of the functional map of a vertex map: what is smooth about it.
+
+    For each row of Φ_part the nearest row of Φ_whole Cᵀ, with k eigenpairs of each.
+    """
+    C = functional_map_of(vertex_map, part, whole, k)
+    return nearest_rows(part.functions[:, :k], whole.functions[:, :k] @ C.T)
+
+
+def nearest_rows(queries: Float[Tensor, "q d"], points: Float[Tensor, "p d"]) -> Int[Tensor, "q"]:
+    """argmin_j |q_i − p_j|, by matrix products, block by block."""
+    half_squares = points.square().sum(dim=1) / 2
+    rows = max(1, _BLOCK_ENTRIES // len(points))
+    return torch.cat([(block @ points.T - half_squares).argmax(dim=1) for block in queries.split(rows)])
+
+
+def read_map(
+    nearest: Int[Tensor, "p"], part: Surface, whole: Surface, read_out: ReadOut, *, eigenpairs: int
+) -> Int[Tensor, "p"]:
+    """The map of nearest features, smoothed.
+
+    Parameters
+    ----------
+    nearest : for each vertex of the part the vertex of the whole with the most similar features
+    part, whole : surfaces; for ZoomOut and lateration with distances, and the part with weights
+    read_out : "features", `nearest` itself; "spectral", smoothed through the eigenfunctions of both; "zoomout", then by
+        ZoomOut where that distorts distances less; "lateration", then moved to where guaranteed distances to the images of
+        the neighbours are right
+    eigenpairs : of the functional map; fewer if a surface has fewer
+    """
+    check_read_out(read_out)
+    if read_out == "features":
+        return nearest
+    smooth = spectral_map(nearest, part, whole, min(eigenpairs, part.values.shape[-1], whole.values.shape[-1]))
+    if read_out == "spectral":
+        return smooth
+    return (less_distorted if read_out == "zoomout" else laterated)(smooth, part, whole)
