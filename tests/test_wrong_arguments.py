@@ -112,7 +112,7 @@ LEARNED = """
     Benchmark(pairs, device="cuda") | device='cuda' needs
     pw.geodesic_distances(part, device="cuda") | device='cuda' needs
     pw.wormhole_criterion(part, D, device="cuda") | device='cuda' needs
-    pw.Matcher.load(None) | model must be a name in the box
+    pw.Matcher.load(None) | model must be the name of a built-in model
     pw.Matcher(None, None) | a Matcher is of a network and a TrainingConfig, got NoneType and NoneType
     pw.train(None) | pairs must be a data set or a list of pw.datasets.Pair, got None
     pw.train("folder") | pairs must be a data set, got 'folder'; pw.datasets.FolderPairs(path) reads a folder

@@ -14,6 +14,7 @@ from partwhole.matching import Ensemble, Matcher, MatchResult, TrainingConfig, h
 from partwhole.matching.confidence.rule import fitted_rule
 from partwhole.matching.network.diffusion_net import new_network
 from partwhole.matching.network.weights import FORMAT, write_tensors
+from partwhole.matching.readout.maps import read_map
 from partwhole.matching.search.orientation import rotated, rotation_to_vertical
 from partwhole.mesh import Mesh
 
@@ -167,9 +168,9 @@ def test_read_outs(matcher, stock) -> None:
     assert torch.equal(matcher.compare(matcher.encode(part), matcher.encode(whole))[0].nearest(), nearest)
     assert torch.equal(matcher.read(nearest, part, whole, "features"), nearest)
     assert torch.equal(matcher.read(nearest, part, whole, "spectral"), spectral_map(nearest, part, whole, 20))
-    plain = inspect.unwrap(Matcher.read)
+    plain = inspect.unwrap(read_map)
     with pytest.raises(ValueError, match=r"read_out must be one of 'features', .*'lateration', got 'magic'"):
-        plain(matcher, nearest, part, whole, "magic")
+        plain(nearest, part, whole, "magic", eigenpairs=20)
 
 
 def test_as_many_eigenpairs_as_there_are(config, cache) -> None:

@@ -8,7 +8,8 @@ from scipy.sparse import csgraph
 
 from partwhole.datasets.shapes.primitives import annulus, plane, sphere, torus
 from partwhole.mesh import Mesh
-from partwhole.mesh.surface import edge_graph, farthest_points
+from partwhole.mesh.decimation import farthest_points
+from partwhole.mesh.surface import edge_graph
 
 
 def by_definition(mesh, count, first):

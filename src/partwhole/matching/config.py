@@ -195,7 +195,7 @@ class MatchOptions:
     Attributes
     ----------
     refine : steps of refinement on the pair, such as 15; 0: none
-    read_out : "features", "spectral", "zoomout" or "lateration", see `Method.read`
+    read_out : "features", "spectral", "zoomout" or "lateration", see `read_map`
     up : the axis that points up, such as "z", or "z:y" for part and whole; "auto" tries them all; None: as the model has it,
         and all of them if that fits badly
     yaw_steps : angles about the vertical at which the part is tried; None: as many as the model asks for

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -34,78 +33,14 @@ from partwhole.matching.network.surface import Surface, SurfacePair, distances_o
 from partwhole.matching.readout.maps import functional_map_of, read_map
 from partwhole.matching.result import CoarseMatch, MatchResult
 from partwhole.matching.scans.lift import Lift
-from partwhole.matching.scans.prepare import Clock, PreparedScans, Progress, Templates
+from partwhole.matching.scans.prepare import Clock, PreparedScans, Progress
 from partwhole.matching.scans.units import nearby_units
 from partwhole.matching.search.method import Method
-from partwhole.matching.search.orientation import yaws
-from partwhole.matching.search.search import SearchResult, search
+from partwhole.matching.search.search import SearchResult, WholeEncodings, search
 from partwhole.mesh import Mesh
 from partwhole.mesh.formats.common import counted
-from partwhole.store.cache import Cache, hash_of
+from partwhole.store.cache import Cache
 from partwhole.store.compute import free_cores
-
-# wholes whose encodings are kept in files
-_SLOTS = 16
-
-
-class CachedEncodings:
-    """Angles and encodings of a whole, from memory, from the cache, or computed.
-
-    Parameters
-    ----------
-    method : whose encodings they are
-    whole : names the surface by its content
-    templates : what is in memory
-    cache : what is in files; None: nothing
-    """
-
-    def __init__(self, method: Method, whole: str, templates: Templates, cache: Cache | None) -> None:
-        self._method, self._whole, self._templates, self._cache = method, whole, templates, cache
-
-    def __call__(self, whole: Surface, up: str, yaw_steps: int) -> list[tuple[float, Tensor]]:
-        """Angles and encodings.
-
-        Parameters
-        ----------
-        whole : the surface, upright
-        up : the axis that was taken for the vertical
-        yaw_steps : angles, full circle
-        """
-        what = "encodings", self._method, up, yaw_steps
-        found: list[tuple[float, Tensor]] | None = self._templates.get(self._whole, what)
-        if found is None:
-            found = self._from_files(whole, up, yaw_steps)
-            self._templates.put(self._whole, what, found)
-        return found
-
-    def _computed(self, whole: Surface, yaw_steps: int) -> list[tuple[float, Tensor]]:
-        vertical = self._method.config.search.vertical
-        return [(angle, self._method.encode(seen)) for angle, seen in yaws(whole, yaw_steps, vertical)]
-
-    def _from_files(self, whole: Surface, up: str, yaw_steps: int) -> list[tuple[float, Tensor]]:
-        if self._cache is None:
-            return self._computed(whole, yaw_steps)
-        told: dict[str, Any] = {
-            "made by": surroundings(),
-            "whole": self._whole,
-            "model": self._method.fingerprint(),
-            "up": up,
-            "yaw steps": yaw_steps,
-            "device": self._method.device.type,
-        }
-        # 10 MB for 5000 vertices: a few templates are worth it, and a later one takes the slot of an earlier one
-        name = hash_of(told)
-        key = {"what": "encodings of a whole", "slot": int(name, 16) % _SLOTS}
-        held = self._cache.get(key)
-        if held is not None and held["name"].tobytes().hex() == name:
-            features = torch.from_numpy(held["features"]).to(self._method.device)
-            return list(zip(held["angles"].tolist(), features, strict=True))
-        found = self._computed(whole, yaw_steps)
-        features = torch.stack([one for _, one in found])
-        angles = torch.tensor([angle for angle, _ in found], dtype=torch.float64)
-        of = np.frombuffer(bytes.fromhex(name), np.uint8)
-        self._cache.put(key, {"name": of, "angles": angles.numpy(), "features": features.cpu().numpy()})
-        return found
 
 
 @contextmanager
@@ -145,7 +80,8 @@ def match_scans(
     clock.begin("operators")
     pair = surfaces_of(scans, method, cache=cache)
     clock.begin("matching")
-    encodings = CachedEncodings(method, scans.whole_key, scans.templates, cache)
+    made_by = None if cache is None else surroundings()
+    encodings = WholeEncodings(method, scans.whole_key, scans.templates, cache, made_by=made_by)
     found = found_map(method, pair, options, scans=scans, encodings=encodings, clock=clock)
     clock.begin("every vertex")
     return _result(scans, method, options, found, encodings, clock)
@@ -195,7 +131,7 @@ def found_map(
     options: MatchOptions,
     *,
     scans: PreparedScans | None = None,
-    encodings: CachedEncodings | None = None,
+    encodings: WholeEncodings | None = None,
     clock: Clock | None = None,
 ) -> FoundMap:
     """Search, read-out and refinement.
@@ -242,7 +178,7 @@ def _result(
     method: Method,
     options: MatchOptions,
     found: FoundMap,
-    encodings: CachedEncodings,
+    encodings: WholeEncodings,
     clock: Clock,
 ) -> MatchResult:
     """The map on every vertex, with its confidence, and what is to be said about it."""

@@ -19,7 +19,7 @@ def a_box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: TrainingConfi
     for name in ("zebra", "default", "horse"):
         Matcher(new_network(config.network), config, {"name": name}).save(folder / f"{name}.safetensors")
     (folder / "horse.md").write_text("# Horse\n\nTrained on horses.\n")
-    monkeypatch.setattr(box, "box", lambda: folder)
+    monkeypatch.setattr(box, "models_folder", lambda: folder)
     return folder
 
 
@@ -65,4 +65,4 @@ def test_models_that_come_with_the_library_are_small_and_have_cards() -> None:
         assert card.startswith(f"# {name}")
         for what in ("data", "terms", "seed", "error"):
             assert what in card
-    assert sum(file.stat().st_size for file in box.box().glob("*.safetensors")) < 10e6
+    assert sum(file.stat().st_size for file in box.models_folder().glob("*.safetensors")) < 10e6

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from partwhole.matching import PreparedPairs, Surface, hard_map, soft_map, spectral_map
-from partwhole.matching.readout import soft_map as soft_maps
+from partwhole.matching.readout import maps as soft_maps
 from partwhole.matching.readout.maps import functional_map_of, nearest_rows
 from partwhole.spectral import Eigenpairs, functional_map, vertex_map_from_functional_map
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partwhole.datasets import cut_plane, sphere
-from partwhole.matching.scans.prepare import prepare_surface
+from partwhole.datasets import Pair, cut_plane, sphere
+from partwhole.matching.scans.prepare import common_units, prepare_surface
 from partwhole.mesh import Mesh
 
 
@@ -113,3 +113,13 @@ def test_no_area() -> None:
     line = Mesh([[0, 0, 0], [1, 0, 0], [2, 0, 0]], [[0, 1, 2]], name="line")
     with pytest.raises(ValueError, match="line: all its faces have area 0; a surface is needed"):
         prepare_surface(line, "part", most_vertices=100)
+
+
+def test_pairs_and_scans_have_the_same_units() -> None:
+    """`Pair.of` and `match` bring surfaces into common units alike, bit by bit, and doing it twice changes nothing."""
+    cut = cut_plane(sphere(300, radius=17.3), (0, 0, 3.0), (0.3, 0.2, 1))
+    part, whole = (Mesh(mesh.vertices + 5.0, mesh.faces) for mesh in (cut.part, cut.whole))
+    pair = Pair.of(part, whole)
+    for meshes in (common_units(part, whole), common_units(pair.part, pair.whole)):
+        for one, other in zip(meshes, (pair.part, pair.whole), strict=True):
+            np.testing.assert_array_equal(one.vertices, other.vertices)

@@ -8,6 +8,7 @@ everything else, from files to a map with its confidence, is the same for all me
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -17,21 +18,28 @@ from torch import Tensor
 from partwhole.matching.config import TrainingConfig
 from partwhole.matching.network.surface import Surface
 from partwhole.matching.readout.maps import Comparison
+from partwhole.store.cache import hash_of
 
 
 class Method(ABC):
-    """Matches parts to wholes.
+    """Matches parts to wholes. A subclass gives `encode`, `compare` and, where there is something to learn, `fit`.
 
-    Attributes
+    Parameters
     ----------
     config : how many eigenpairs a surface has, which criterion and distances, and the search
     card : what else is known: name, data, protocol, measured errors, versions
-    device : where surfaces must be
     """
 
     config: TrainingConfig
     card: dict[str, Any]
-    device: torch.device
+
+    def __init__(self, config: TrainingConfig, card: Mapping[str, Any] | None = None) -> None:
+        self.config, self.card = config, dict(card or {})
+
+    @property
+    def device(self) -> torch.device:
+        """Where surfaces must be."""
+        return torch.device("cpu")
 
     @abstractmethod
     def encode(self, surface: Surface) -> Float[Tensor, "*models n f"]:
@@ -43,9 +51,9 @@ class Method(ABC):
     ) -> list[Comparison]:
         """Part and whole seen together: features whose similarity makes a map; several where several maps are possible."""
 
-    @abstractmethod
     def fingerprint(self) -> str:
         """A hash of all that its maps depend on: the key of what is kept in the cache."""
+        return hash_of({"method": type(self).__qualname__, "config": self.config.to_json(), "card": self.card})
 
     def fit(self, pairs: Any, **options: Any) -> Method:
         """This method trained on pairs; options are those of `train`."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from partwhole.matching.config import Axis
 from partwhole.matching.network.surface import Surface, SurfacePair
+from partwhole.matching.scans.prepare import Templates
 from partwhole.matching.search.constants import (
     ALIGNED_CANDIDATES,
     ALIGNMENTS_ANY_WAY_UP,
@@ -40,10 +43,11 @@ from partwhole.matching.search.orientation import (
     yaws,
 )
 from partwhole.matching.search.score import best_stretch, curvature_agreement, feature_similarity, score
+from partwhole.store.cache import Cache, hash_of
 from partwhole.store.compute import first_smallest
 
-# gives the angles and encodings of a whole: the surface, the axis that was taken for its vertical, and yaw steps
-WholeEncodings = Callable[[Surface, str, int], Sequence[tuple[float, Tensor]]]
+# wholes whose encodings are kept in files
+_SLOTS = 16
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -345,3 +349,76 @@ def difference(candidate: Candidate, other: Candidate) -> float:
     assert candidate.whole.distances is not None
     apart = candidate.whole.distances[candidate.nearest, other.nearest]
     return float((candidate.part.mass * apart).sum() / candidate.part.mass.sum())
+
+
+# --- what is known of a whole from parts before
+
+
+class WholeEncodings:
+    """Angles and encodings of a whole, from memory, from the cache, or computed.
+
+    Parameters
+    ----------
+    method : whose encodings they are
+    whole : names the surface by its content
+    templates : what is in memory
+    cache : what is in files; None: nothing
+    made_by : code and libraries, for the key of the cache
+    """
+
+    def __init__(
+        self,
+        method: Method,
+        whole: str,
+        templates: Templates,
+        cache: Cache | None,
+        *,
+        made_by: Mapping[str, str] | None = None,
+    ) -> None:
+        self._method, self._whole, self._templates, self._cache = method, whole, templates, cache
+        self._made_by = dict(made_by or {})
+
+    def __call__(self, whole: Surface, up: str, yaw_steps: int) -> list[tuple[float, Tensor]]:
+        """Angles and encodings.
+
+        Parameters
+        ----------
+        whole : the surface, upright
+        up : the axis that was taken for the vertical
+        yaw_steps : angles, full circle
+        """
+        what = "encodings", self._method, up, yaw_steps
+        found: list[tuple[float, Tensor]] | None = self._templates.get(self._whole, what)
+        if found is None:
+            found = self._from_files(whole, up, yaw_steps)
+            self._templates.put(self._whole, what, found)
+        return found
+
+    def _computed(self, whole: Surface, yaw_steps: int) -> list[tuple[float, Tensor]]:
+        vertical = self._method.config.search.vertical
+        return [(angle, self._method.encode(seen)) for angle, seen in yaws(whole, yaw_steps, vertical)]
+
+    def _from_files(self, whole: Surface, up: str, yaw_steps: int) -> list[tuple[float, Tensor]]:
+        if self._cache is None:
+            return self._computed(whole, yaw_steps)
+        told: dict[str, Any] = {
+            "made by": self._made_by,
+            "whole": self._whole,
+            "model": self._method.fingerprint(),
+            "up": up,
+            "yaw steps": yaw_steps,
+            "device": self._method.device.type,
+        }
+        # 10 MB for 5000 vertices: a few templates are worth it, and a later one takes the slot of an earlier one
+        name = hash_of(told)
+        key = {"what": "encodings of a whole", "slot": int(name, 16) % _SLOTS}
+        held = self._cache.get(key)
+        if held is not None and held["name"].tobytes().hex() == name:
+            features = torch.from_numpy(held["features"]).to(self._method.device)
+            return list(zip(held["angles"].tolist(), features, strict=True))
+        found = self._computed(whole, yaw_steps)
+        features = torch.stack([one for _, one in found])
+        angles = torch.tensor([angle for angle, _ in found], dtype=torch.float64)
+        of = np.frombuffer(bytes.fromhex(name), np.uint8)
+        self._cache.put(key, {"name": of, "angles": angles.numpy(), "features": features.cpu().numpy()})
+        return found

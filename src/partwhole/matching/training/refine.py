@@ -102,7 +102,7 @@ def refine(
     augmentation, dropout : as in training, in the steps; the loss that weights are kept by is without them
     patience : stop after so many steps in a row without a new lowest loss; None: take all of them
     loss : in the place of the one that the matcher was trained with
-    read_out : see `Method.read`
+    read_out : see `read_map`
     seed : of augmentation and dropout
 
     Examples

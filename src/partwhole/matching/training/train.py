@@ -221,7 +221,7 @@ def with_teacher_maps(
     ----------
     stock : prepared for the loss, on the device of the teacher
     teacher : gives a map for each pair
-    read_out : see `Method.read`
+    read_out : see `read_map`
     progress : called with ("teacher's maps", pairs done, pairs in all)
     """
     truths = {}

@@ -8,7 +8,8 @@ from scipy.sparse import csgraph
 
 from partwhole.datasets.shapes.bodies import make_body
 from partwhole.datasets.shapes.bodies.plans import PLANS
-from partwhole.mesh.surface import edge_graph, farthest_points
+from partwhole.mesh.decimation import farthest_points
+from partwhole.mesh.surface import edge_graph
 
 each_plan = pytest.mark.parametrize("plan", list(PLANS))
 
