@@ -1,4 +1,4 @@
-"""Models in the box, by name."""
+"""Built-in models, by name."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from partwhole.matching.network.diffusion_net import new_network
 
 
 @pytest.fixture
-def a_box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: TrainingConfig) -> Path:
-    """A box with three models."""
+def a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: TrainingConfig) -> Path:
+    """A folder with three models."""
     folder = tmp_path / "models"
     folder.mkdir()
     for name in ("zebra", "default", "horse"):
@@ -23,35 +23,35 @@ def a_box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: TrainingConfi
     return folder
 
 
-def test_names_and_cards(a_box: Path) -> None:
+def test_names_and_cards(a_folder: Path) -> None:
     assert box.model_names() == ("default", "horse", "zebra")
-    assert box.built_in_path("horse") == a_box / "horse.safetensors"
+    assert box.built_in_path("horse") == a_folder / "horse.safetensors"
     assert box.card_of("horse").startswith("# Horse")
     assert box.card_of("zebra") == ""
 
 
-def test_a_model_is_loaded_by_its_name(a_box: Path) -> None:
+def test_a_model_is_loaded_by_its_name(a_folder: Path) -> None:
     assert Matcher.load("default").card["name"] == "default"
-    assert Matcher.load(a_box / "horse.safetensors").card["name"] == "horse"
+    assert Matcher.load(a_folder / "horse.safetensors").card["name"] == "horse"
 
 
-def test_an_unknown_name_lists_those_there_are(a_box: Path) -> None:
+def test_an_unknown_name_lists_those_there_are(a_folder: Path) -> None:
     with pytest.raises(
-        ValueError, match=r"no model 'hrose' in the box; did you mean 'horse'\? there are default, horse, z"
+        ValueError, match=r"no built-in model 'hrose'; did you mean 'horse'\? there are default, horse, z"
     ):
         Matcher.load("hrose")
-    for file in a_box.glob("*.safetensors"):
+    for file in a_folder.glob("*.safetensors"):
         file.unlink()
-    with pytest.raises(ValueError, match=r"no model 'default' in the box; this installation has none; or give a file"):
+    with pytest.raises(ValueError, match=r"no built-in model 'default'; this installation has none; or give a file"):
         Matcher.load("default")
 
 
-def test_what_is_a_path_is_no_name(a_box: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_a_path_is_no_name(a_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert box.model_path("default.safetensors") == Path("default.safetensors")
     assert box.model_path("./default") == Path("./default")
     assert box.model_path(Path("default")) == Path("default")
-    assert box.model_path("default") == a_box / "default.safetensors"
+    assert box.model_path("default") == a_folder / "default.safetensors"
     (tmp_path / "mine").touch()
     assert box.model_path("mine") == Path("mine")
 
