@@ -70,6 +70,8 @@ clean:  ## remove environments, caches and everything that was built
 
 .venv/.ready-to-test: $(REQUIREMENTS)
 	$(call install,.venv,$(TEST_EXTRAS))
+	@echo "compiling kernels ..."
+	@$(BIN)/python tests/compile_kernels.py
 	@touch .venv/.ready-to-run
 
 .venv-bench/.ready-to-bench: $(REQUIREMENTS)

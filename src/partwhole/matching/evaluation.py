@@ -35,6 +35,7 @@ from partwhole.matching.search.method import Method, check_method
 from partwhole.matching.training.prepared_pairs import filled_cache
 from partwhole.store.arguments import check_device, check_function
 from partwhole.store.cache import Cache, CacheGiven
+from partwhole.store.compute import free_cores
 
 # wholes whose surfaces and distances are held, and pairs whose surfaces are held for one matcher after the other
 _MOST_WHOLES = 24
@@ -128,10 +129,11 @@ class Benchmark:
                 distances = self._distances[pair.whole.content_hash]
                 results.append(evaluate_map(pair, found.vertex_map, distances, seconds=seconds))
         else:
-            for number, pair in enumerate(self.pairs):
-                self._tell(progress, number)
-                errors = self._errors(pair, self._vertex_map(number, method, options))
-                results.append(PairResult(pair.name, errors))
+            with on_free_cores():
+                for number, pair in enumerate(self.pairs):
+                    self._tell(progress, number)
+                    errors = self._errors(pair, self._vertex_map(number, method, options))
+                    results.append(PairResult(pair.name, errors))
             self._tell(progress, len(self.pairs))
         return Evaluation(results, self.protocol(method, options, weights))
 
@@ -146,10 +148,11 @@ class Benchmark:
         options : see `MatchOptions`
         progress : called with ("matching", pairs done, pairs in all)
         """
+        cores = free_cores()
         with self._filled_cache(method) as cache:
             for number, scans in enumerate(self._scans):
                 self._tell(progress, number)
-                yield match_scans(scans, method, options, cache=cache)
+                yield match_scans(scans, method, options, cache=cache, cores=cores)
             self._tell(progress, len(self.pairs))
 
     def calibration(self, method: Method, *, most: int = 24, progress: Progress | None = None) -> Calibration:
@@ -191,7 +194,6 @@ class Benchmark:
             seeds=tuple(one.config.optimisation.seed for one in matchers),
         )
 
-    @on_free_cores()
     def _vertex_map(self, number: int, method: Method, options: MatchOptions) -> np.ndarray:
         """The map of `match`, without its confidence."""
         scans = self._scans[number]

@@ -44,10 +44,15 @@ from partwhole.store.compute import free_cores
 
 
 @contextmanager
-def on_free_cores() -> Iterator[None]:
-    """As many threads as there are cores that nothing else runs on: threads that wait for each other are slower than one."""
+def on_free_cores(cores: int | None = None) -> Iterator[None]:
+    """As many threads as there are cores that nothing else runs on: threads that wait for each other are slower than one.
+
+    Parameters
+    ----------
+    cores : how many there are, if that is known; to find out takes 20 ms
+    """
     before = torch.get_num_threads()
-    torch.set_num_threads(min(before, free_cores()))
+    torch.set_num_threads(min(before, cores or free_cores()))
     try:
         # eigenfunctions gain nothing from a second thread
         with threadpool_limits(limits=1, user_api="blas"):
@@ -56,13 +61,13 @@ def on_free_cores() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-@on_free_cores()
 def match_scans(
     scans: PreparedScans,
     method: Method,
     options: MatchOptions | None = None,
     *,
     cache: Cache | None = None,
+    cores: int | None = None,
     progress: Progress | None = None,
 ) -> MatchResult:
     """Match surfaces that were read and prepared before.
@@ -73,18 +78,20 @@ def match_scans(
     method : that matches
     options : see `MatchOptions`
     cache : where eigenpairs and encodings of the whole are kept
+    cores : see `on_free_cores`
     progress : called with (what is done, steps done, steps in all)
     """
     options = options or MatchOptions()
     clock = Clock(progress, scans.seconds)
-    clock.begin("operators")
-    pair = surfaces_of(scans, method, cache=cache)
-    clock.begin("matching")
-    made_by = None if cache is None else surroundings()
-    encodings = WholeEncodings(method, scans.whole_key, scans.templates, cache, made_by=made_by)
-    found = found_map(method, pair, options, scans=scans, encodings=encodings, clock=clock)
-    clock.begin("every vertex")
-    return _result(scans, method, options, found, encodings, clock)
+    with on_free_cores(cores):
+        clock.begin("operators")
+        pair = surfaces_of(scans, method, cache=cache)
+        clock.begin("matching")
+        made_by = None if cache is None else surroundings()
+        encodings = WholeEncodings(method, scans.whole_key, scans.templates, cache, made_by=made_by)
+        found = found_map(method, pair, options, scans=scans, encodings=encodings, clock=clock)
+        clock.begin("every vertex")
+        return _result(scans, method, options, found, encodings, clock)
 
 
 def surfaces_of(scans: PreparedScans, method: Method, *, cache: Cache | None = None) -> SurfacePair:

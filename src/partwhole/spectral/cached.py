@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import cache as once
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -51,11 +52,16 @@ def is_cached(mesh: Mesh, k: int, cache: Cache) -> bool:
     return os.path.exists(cache.path(_key(mesh, k)))
 
 
+@once
+def _versions() -> dict[str, str]:
+    return {name: version(name) for name in ("numpy", "scipy", "robust-laplacian")}
+
+
 def _key(mesh: Mesh, k: int) -> dict[str, Any]:
     return {
         "what": "eigenpairs",
         "schema": _SCHEMA,
-        "libraries": {name: version(name) for name in ("numpy", "scipy", "robust-laplacian")},
+        "libraries": _versions(),
         "mesh": mesh.content_hash,
         "k": k,
     }

@@ -162,7 +162,8 @@ def test_a_killed_run_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     run.wait()
     assert 3 <= len(list(parts.iterdir())) < 48
     summary = run_json(capsys, *knobs)
-    assert 3 <= summary["n_kept"] < summary["n_parts"] == 48
+    # of the last pair only the part may be there, and it is made again
+    assert 2 <= summary["n_kept"] < summary["n_parts"] == 48
     assert len(FolderPairs(tmp_path / "out")) == 48
 
 
