@@ -200,7 +200,12 @@ def test_a_part_and_a_whole_that_are_swapped(cut: Cut, matcher: Matcher) -> None
 
 
 def test_a_part_of_something_else(cut: Cut, matcher: Matcher) -> None:
-    check(match(random_cuts(sphere(400), seed=1).part, cut.whole, model=matcher))
+    """It has to go somewhere, but nobody is to believe it."""
+    found = match(random_cuts(sphere(400), seed=1).part, cut.whole, model=matcher)
+    check(found)
+    assert found.fit.poor
+    assert found.doubtful.all()
+    assert any("the map fits badly" in text and "may belong to something else" in text for text in found.warnings)
 
 
 def test_a_tiny_part(small: ModuleType, matcher: Matcher) -> None:

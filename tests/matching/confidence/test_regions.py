@@ -64,3 +64,12 @@ def test_a_small_whole() -> None:
     corner = Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
     assert reversed_share(np.array([0, 1, 2]), corner, corner) == 0
     assert reversed_share(np.array([0, 2, 1]), corner, corner) == 1
+
+
+def test_triangles_that_all_but_collapse_say_nothing_about_orientation() -> None:
+    corners = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]]
+    part = Mesh(corners, [[0, 1, 2], [1, 3, 2]])
+    # the last vertex goes just across the diagonal: the second triangle is reversed, and a fiftieth of what it should be
+    for across, share in ((0.49, 0.0), (0.3, 0.5)):
+        whole = Mesh([*corners, [across, across, 0]], [[0, 1, 4], [1, 2, 4], [2, 0, 4], [1, 3, 2]])
+        assert reversed_share(np.array([0, 1, 2, 4]), part, whole) == share
