@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from partwhole.datasets.pairs import Pair, given_pairs
 from partwhole.evaluation import (
@@ -118,23 +119,24 @@ class Benchmark:
         method : a `Matcher`, or another one
         read_out, refine : see `match`
         weights : which weights these are, for the protocol
-        thorough : False leaves out coverage, roughness, confidence and time
+        thorough : False leaves out coverage, roughness and time
         progress : called with ("matching", pairs done, pairs in all)
         """
         options = MatchOptions(refine=refine, read_out=read_out)
         results = []
-        if thorough:
-            for pair, found in zip(self.pairs, self.results(method, options, progress=progress), strict=True):
-                seconds = sum(found.seconds.get(step, 0.0) for step in ("matching", "refinement"))
-                distances = self._distances[pair.whole.content_hash]
-                results.append(evaluate_map(pair, found.vertex_map, distances, seconds=seconds))
-        else:
-            with on_free_cores():
-                for number, pair in enumerate(self.pairs):
-                    self._tell(progress, number)
-                    errors = self._errors(pair, self._vertex_map(number, method, options))
-                    results.append(PairResult(pair.name, errors))
-            self._tell(progress, len(self.pairs))
+        with self._filled_cache(method) as cache, on_free_cores():
+            for number, pair in enumerate(self.pairs):
+                self._tell(progress, number)
+                surfaces = self._surfaces(number, method, cache)
+                start = time.perf_counter()
+                vertex_map = self._vertex_map(number, method, surfaces, options)
+                seconds = time.perf_counter() - start
+                if thorough:
+                    distances = self._distances[pair.whole.content_hash]
+                    results.append(evaluate_map(pair, vertex_map, distances, seconds=seconds))
+                else:
+                    results.append(PairResult(pair.name, self._errors(pair, vertex_map)))
+        self._tell(progress, len(self.pairs))
         return Evaluation(results, self.protocol(method, options, weights))
 
     def results(
@@ -194,23 +196,30 @@ class Benchmark:
             seeds=tuple(one.config.optimisation.seed for one in matchers),
         )
 
-    def _vertex_map(self, number: int, method: Method, options: MatchOptions) -> np.ndarray:
+    def _vertex_map(
+        self, number: int, method: Method, surfaces: SurfacePair, options: MatchOptions
+    ) -> Int[np.ndarray, "p"]:
         """The map of `match`, without its confidence."""
         scans = self._scans[number]
-        found = found_map(method, self._surfaces(number, method), options, scans=scans)
+        found = found_map(method, surfaces, options, scans=scans)
         return Lift.between(scans.part, scans.whole).vertex_map(found.vertex_map.cpu().numpy().astype(np.int64))
 
-    def _surfaces(self, number: int, method: Method) -> SurfacePair:
+    def _surfaces(self, number: int, method: Method, cache: Cache | None) -> SurfacePair:
+        held = self._held(method)
+        if number not in held:
+            found = surfaces_of(self._scans[number], method, cache=cache)
+            if not self._keep:
+                return found
+            held[number] = found
+        return held[number]
+
+    def _held(self, method: Method) -> dict[int, SurfacePair]:
+        """Surfaces that are held for methods that need the same of them as this one."""
         config = method.config
         needs = (config.eigenpairs, config.network.diffusion_eigenpairs, config.loss, method.device)
         if self._kept[0] != needs:
             self._kept = needs, {}
-            if self._keep:
-                with self._filled_cache(method) as cache:
-                    held = {number: surfaces_of(one, method, cache=cache) for number, one in enumerate(self._scans)}
-                self._kept = needs, held
-        known = self._kept[1].get(number)
-        return surfaces_of(self._scans[number], method, cache=self._cache) if known is None else known
+        return self._kept[1]
 
     def _errors(self, pair: Pair, vertex_map: np.ndarray) -> np.ndarray:
         assert pair.ground_truth is not None
@@ -218,6 +227,9 @@ class Benchmark:
         return geodesic_errors(vertex_map, pair.ground_truth, distances, area=pair.whole.area)
 
     def _filled_cache(self, method: Method) -> AbstractContextManager[Cache | None]:
+        """A cache with the eigenpairs of all surfaces, unless the surfaces themselves are held."""
+        if len(self._held(method)) == len(self.pairs):
+            return nullcontext(self._cache)
         meshes = {mesh.content_hash: mesh for scans in self._scans for mesh in scans.meshes}
         k, workers = method.config.eigenpairs, self._workers
         return filled_cache(list(meshes.values()), k, self._cache, workers=workers, progress=self._report)
