@@ -56,11 +56,6 @@ class _Model(Method):
 
         return match(part, whole, model=self, **options)
 
-    def _set(self, config: TrainingConfig, card: Mapping[str, Any] | None) -> None:
-        if not isinstance(config, TrainingConfig):
-            raise ValueError(f"config must be a TrainingConfig, got {type(config).__name__}")
-        self.config, self.card = config, dict(card or {})
-
 
 def surface_for(method: Method, mesh: Mesh, *, cache: CacheGiven = None) -> Surface:
     """What a method needs of a mesh in the units of `Pair`, on its device; without distances."""
@@ -82,7 +77,7 @@ class Matcher(_Model):
         if not isinstance(network, Network) or not isinstance(config, TrainingConfig):
             given = f"{type(network).__name__} and {type(config).__name__}"
             raise ValueError(f"a Matcher is of a network and a TrainingConfig, got {given}; Matcher.load reads one")
-        self._set(config, card)
+        self.config, self.card = config, dict(card or {})
         self.network = network.eval().requires_grad_(False)
 
     def __repr__(self) -> str:
@@ -204,7 +199,7 @@ class Ensemble(_Model):
                         f"the matchers of an ensemble differ in their seeds only; number {number} has {name}={value!r}, "
                         f"the first {ours!r}"
                     )
-        self._set(first.config, {**first.card, "matchers": len(matchers)})
+        self.config, self.card = first.config, {**first.card, "matchers": len(matchers)}
         self.matchers = tuple(matchers)
         self.combine: Combine = combine
 

@@ -1,6 +1,7 @@
 """The path from two prepared surfaces to a map of every vertex, with its confidence and what was assumed.
 
-There is one: `match`, the command line, the page, folders and lists, evaluation and calibration call `match_scans`.
+There is one: `match`, the command line, the page, folders, lists and calibration call `match_scans`; evaluation, which needs
+no confidence, calls its two halves that find the map, `surfaces_of` and `found_map`.
 """
 
 from __future__ import annotations

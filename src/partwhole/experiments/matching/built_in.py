@@ -23,7 +23,7 @@ from partwhole.cli.shared.options import (
     open_cache,
     output_folder,
 )
-from partwhole.datasets.pairs import Pairs
+from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.experiments.matching.benchmarks import StudyDataOption, data_folder
 
 if TYPE_CHECKING:
@@ -76,9 +76,8 @@ def models(
     options: dict[str, Any] = {"device": device, "cache": open_cache(cache, console), "workers": workers}
     rows: list[_Row] = []
     with plain_memory_errors(), console.stage_progress() as report:
-        for name, pairs in _sets(data, people, only or list(_MODELS), console):
-            report(f"{name}: reading", 0, 1)
-            benchmark = Benchmark(list(pairs), name=pairs.name, keep=True, progress=report, **options)
+        for name, called, pairs in _sets(data, people, only or list(_MODELS), console):
+            benchmark = Benchmark(pairs, name=called, keep=True, progress=report, **options)
             for model in _MODELS[name]:
                 matcher = load_model(model, device)
                 by_lateration = benchmark.of(matcher, progress=report)
@@ -86,6 +85,8 @@ def models(
                 calibrated = benchmark.calibration(matcher, progress=report)
                 rows.append(_Row(name, model, spectral, by_lateration, calibrated))
                 console.note(f"{name}, {model}: " + ", ".join(rows[-1].cells[2:]))
+    if not rows:
+        raise ValueError(f"none of the data sets could be read; {console.notes[-1]}")
     table = [_HEAD, ["---"] * len(_HEAD), *(row.cells for row in rows)]
     text = "\n".join(f"| {' | '.join(row)} |" for row in table) + "\n"
     files = {"models.md": folder / "models.md", "models.json": folder / "models.json"}
@@ -151,15 +152,21 @@ class _Row:
         }
 
 
-def _sets(data: Path | None, people: Path | None, wanted: list[str], console: Console) -> Iterator[tuple[str, Pairs]]:
+def _sets(
+    data: Path | None, people: Path | None, wanted: list[str], console: Console
+) -> Iterator[tuple[str, str, list[Pair]]]:
+    """Name of each set, what its pairs are called, and the pairs; a set that can't be read becomes a note."""
     unknown = [name for name in wanted if name not in _MODELS]
     if unknown:
         raise ValueError(f"there is no set {unknown[0]!r}; there are {', '.join(_MODELS)}")
     for name in wanted:
         try:
-            yield name, _readers(data, people)[name]()
-        except ValueError as reason:
+            pairs = _readers(data, people)[name]()
+            held = list(pairs)
+        except (ValueError, FileNotFoundError) as reason:
             console.note(f"{name} is left out: {reason}")
+        else:
+            yield name, pairs.name, held
 
 
 def _published(data: Path | None, name: SetName) -> Pairs:
