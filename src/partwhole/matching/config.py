@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from partwhole.store.arguments import check_number, check_whole_number
 
-NetworkInputs = Literal["xyz", "signatures", "xyz+signatures"]
+NetworkInputs = Literal["xyz", "signatures", "xyz+signatures", "invariants"]
 MaskedBy = Literal["none", "boundary", "wormhole", "same_loop"]
 Mask = Literal["soft", "binary"]
 Axis = Literal["x", "y", "z"]
@@ -62,7 +62,7 @@ class NetworkConfig(Group):
     Attributes
     ----------
     inputs : what the network sees of a vertex: its position and normal (the paper), signatures that bending does not
-        change, or both
+        change, both, or invariants of positions and normals that no rotation changes, so that no orientation is searched
     width, blocks, features : channels inside, blocks, features it gives each vertex
     diffusion_eigenpairs : eigenpairs of the diffusion inside the network
     dropout : share of the channels of the MLPs left out in training

@@ -88,6 +88,11 @@ class Matcher(_Model):
         """Where the weights are."""
         return next(self.network.parameters()).device
 
+    @property
+    def sees_orientation(self) -> bool:
+        """Whether features depend on how a surface lies in space."""
+        return self.config.network.inputs in ("xyz", "xyz+signatures")
+
     @classmethod
     def load(cls, path: str | Path, *, device: str = "cpu") -> Matcher:
         """The matcher that `save` wrote, or a built-in model by its name; see `model_names`.
@@ -210,6 +215,11 @@ class Ensemble(_Model):
     def device(self) -> torch.device:
         """Where the weights are."""
         return self.matchers[0].device
+
+    @property
+    def sees_orientation(self) -> bool:
+        """Whether features depend on how a surface lies in space."""
+        return self.matchers[0].sees_orientation
 
     def fingerprint(self) -> str:
         return hash_of({"matchers": [one.fingerprint() for one in self.matchers], "combine": self.combine})

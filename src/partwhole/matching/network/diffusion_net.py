@@ -95,7 +95,7 @@ class DiffusionNet(Network):
                 block.time.clamp_(min=_SHORTEST)
 
     def rotate_inputs(self, R: Float[Tensor, "3 3"]) -> None:
-        if self._sees != "signatures":
+        if self._sees in ("xyz", "xyz+signatures"):
             # position and normal come first
             with torch.no_grad():
                 for columns in (slice(0, 3), slice(3, 6)):

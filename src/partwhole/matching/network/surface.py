@@ -15,6 +15,7 @@ from partwhole.criterion.loops import check_piece_of_sphere, twice_genus
 from partwhole.geodesics import geodesic_distances
 from partwhole.geodesics.distances import DistanceMethod
 from partwhole.matching.config import LossConfig, Mask, MaskedBy, NetworkInputs
+from partwhole.matching.network.invariants import count_of_invariants, rotation_invariants
 from partwhole.mesh import Mesh
 from partwhole.mesh.surface import check_mesh, integrated_mean_curvature
 from partwhole.spectral import (
@@ -34,7 +35,7 @@ _WAVE_ENERGIES = np.log(np.geomspace(20, 1500, 16))
 _WAVE_WIDTH = 0.4
 CURVATURE_TIME = 0.0002
 
-CHANNELS = {"xyz": 6, "signatures": 32, "xyz+signatures": 38}
+CHANNELS = {"xyz": 6, "signatures": 32, "xyz+signatures": 38, "invariants": count_of_invariants()}
 
 # vertices among which distances are compared: the sum over all pairs is known well enough from some
 SCORED_VERTICES = 700
@@ -103,6 +104,10 @@ class Surface:
 
     def inputs(self, kind: NetworkInputs) -> Float[Tensor, "*batch n c"]:
         """What the network sees of each vertex."""
+        if kind == "invariants":
+            few = self.basis.shape[-1]
+            eigenpairs = self.values[..., :few], self.basis[..., 0, :]
+            return rotation_invariants(self.points, self.normals, self.mass, *eigenpairs)
         seen = {
             "xyz": (self.points, self.normals),
             "signatures": (self.signatures,),

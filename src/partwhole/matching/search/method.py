@@ -41,6 +41,11 @@ class Method(ABC):
         """Where surfaces must be."""
         return torch.device("cpu")
 
+    @property
+    def sees_orientation(self) -> bool:
+        """Whether encodings depend on how a surface lies in space; if not, no orientation is searched."""
+        return True
+
     @abstractmethod
     def encode(self, surface: Surface) -> Float[Tensor, "*models n f"]:
         """What is known of the vertices of one surface by itself: features, or whatever `compare` needs."""

@@ -150,6 +150,9 @@ class _Search:
         self.yaw_steps = self.config.yaw_steps if yaw_steps is None else yaw_steps
         self.encodings = encodings
         self.any_way_up = max(self.config.alignments, ALIGNMENTS_ANY_WAY_UP)
+        if not method.sees_orientation:
+            self.axes, self.assumed, self.yaw_steps, self.alignments = ((self.config.vertical,),) * 2, False, 1, 0
+            return
         unknown = len(self.axes[0]) * len(self.axes[1]) > 1
         self.alignments = self.any_way_up if unknown else max(self.config.alignments, LEAST_ALIGNMENTS)
 

@@ -22,6 +22,7 @@ from partwhole.matching.training.losses import Loss
 from partwhole.matching.training.prepared_pairs import PreparedPairs
 from partwhole.matching.training.run_folder import state_tensors
 from partwhole.matching.training.steps import descend, losses_of_pair
+from partwhole.matching.training.stream import PART_SIZES, WHOLE_SIZES, PairStream
 
 # so many sizes of parts and of wholes, at most: more waste less work on vertices that are not there, but take longer
 _PART_SIZES, _WHOLE_SIZES = 12, 8
@@ -99,22 +100,24 @@ def _one(both: Surface, number: int, n: int, **more: Tensor) -> Surface:
 
 
 def captured_steps(
-    network: Network, optimiser: torch.optim.Optimizer, loss: Loss, stock: PreparedPairs, config: TrainingConfig
+    network: Network,
+    optimiser: torch.optim.Optimizer,
+    loss: Loss,
+    stock: PreparedPairs | PairStream,
+    config: TrainingConfig,
 ) -> Callable[[int, int], Tensor]:
-    """`plain_steps`, recorded. Weights and optimiser are as before when it returns."""
-    part_sizes = rounded_up([len(part) for part in stock.parts], _PART_SIZES)
-    whole_sizes = rounded_up([len(whole) for whole in stock.wholes], _WHOLE_SIZES)
-    sizes = sorted({(part_sizes[p], whole_sizes[w]) for p, w in stock.pairs}, reverse=True)
-    before = {name: tensor.clone() for name, tensor in state_tensors(network, optimiser)}
-    example: dict[tuple[int, int], tuple[int, int]] = {}
-    for p, w in stock.pairs:
-        example.setdefault((part_sizes[p], whole_sizes[w]), (p, w))
+    """`plain_steps`, recorded: for pairs that are known when training begins now, for others when their size first comes.
 
-    def record(size: tuple[int, int]) -> tuple[Buffers, torch.cuda.CUDAGraph, Tensor]:
-        distances = stock.wholes[0].distances
-        precision = None if distances is None else distances.dtype
-        buffers = Buffers.of_size(*size, stock.parts[0], precision, truth=bool(stock.truths))
-        buffers.load(*stock.surfaces(*example[size]))
+    Weights and optimiser are as before when it returns.
+    """
+    pool = torch.cuda.graph_pool_handle()
+    recorded: dict[tuple[int, int], tuple[Buffers, torch.cuda.CUDAGraph, Tensor]] = {}
+
+    def record(size: tuple[int, int], part: Surface, whole: Surface) -> None:
+        before = {name: tensor.clone() for name, tensor in state_tensors(network, optimiser)}
+        precision = None if whole.distances is None else whole.distances.dtype
+        buffers = Buffers.of_size(*size, part, precision, truth=part.truth is not None)
+        buffers.load(part, whole)
 
         def step() -> Tensor:
             terms = losses_of_pair(network, loss, buffers.part, buffers.whole, config, both=buffers.both)
@@ -123,22 +126,42 @@ def captured_steps(
 
         for _ in range(_WARM_UP):
             _on_the_side(step)
-        return buffers, *_recorded(step, optimiser, pool)
+        recorded[size] = buffers, *_recorded(step, optimiser, pool)
+        for name, tensor in state_tensors(network, optimiser):
+            tensor.copy_(before[name])
 
-    pool = torch.cuda.graph_pool_handle()
-    recorded = {size: record(size) for size in sizes}
-    for name, tensor in state_tensors(network, optimiser):
-        tensor.copy_(before[name])
+    if isinstance(stock, PairStream):
+        size_of = _rounded_up_to(PART_SIZES, WHOLE_SIZES, stock)
+    else:
+        part_sizes = rounded_up([len(part) for part in stock.parts], _PART_SIZES)
+        whole_sizes = rounded_up([len(whole) for whole in stock.wholes], _WHOLE_SIZES)
+        size_of = lambda p, w: (part_sizes[p], whole_sizes[w])  # noqa: E731
+        for p, w in sorted(stock.pairs, key=lambda pair: size_of(*pair), reverse=True):
+            if size_of(p, w) not in recorded:
+                record(size_of(p, w), *stock.surfaces(p, w))
 
     def replay(part: int, whole: int) -> Tensor:
-        buffers, graph, terms = recorded[part_sizes[part], whole_sizes[whole]]
-        buffers.load(*stock.surfaces(part, whole))
+        surfaces, size = stock.surfaces(part, whole), size_of(part, whole)
+        if size not in recorded:
+            record(size, *surfaces)
+        buffers, graph, terms = recorded[size]
+        buffers.load(*surfaces)
         graph.replay()
         return terms.clone()
 
     # the graphs write to their memory, but do not hold it
     replay.holds = network, optimiser  # type: ignore[attr-defined]
     return replay
+
+
+def _rounded_up_to(
+    part_sizes: tuple[int, ...], whole_sizes: tuple[int, ...], stream: PairStream
+) -> Callable[[int, int], tuple[int, int]]:
+    def fitting(sizes: tuple[int, ...], size: int) -> int:
+        place = bisect_left(sizes, size)
+        return sizes[place] if place < len(sizes) else 64 * -(-size // 64)
+
+    return lambda p, w: (fitting(part_sizes, len(stream.parts[p])), fitting(whole_sizes, len(stream.wholes[w])))
 
 
 def replayed(step: Callable[[], Tensor], optimiser: torch.optim.Optimizer) -> Callable[[], Tensor]:
