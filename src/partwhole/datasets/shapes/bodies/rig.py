@@ -197,7 +197,7 @@ class Skeleton:
         return np.triu((_between(centres) > 1.25 * reach) & (owners[:, None] != owners))
 
     def _collides(self, pose: Pose) -> bool:
-        owners, centres, radii = self._balls
+        owners, centres, _ = self._balls
         moved = np.einsum("kij,kj->ki", pose.rotations[owners], centres) + pose.shifts[owners]
         return bool(np.any(self._free_at_rest & (_between(moved) < self._room)))
 

@@ -9,6 +9,8 @@ from collections.abc import Callable
 import numpy as np
 
 from partwhole.datasets.shapes.bodies.plans.animals import animal
+from partwhole.datasets.shapes.bodies.plans.centaurs import centaur, gorilla
+from partwhole.datasets.shapes.bodies.plans.creatures import bird, fish, insect, monster, snake
 from partwhole.datasets.shapes.bodies.plans.hands import hand
 from partwhole.datasets.shapes.bodies.plans.people import biped
 from partwhole.datasets.shapes.bodies.plans.quadrupeds import quadruped
@@ -19,4 +21,11 @@ PLANS: dict[str, Callable[[np.random.Generator], Skeleton]] = {
     "quadruped": quadruped,
     "hand": hand,
     "animal": animal,
+    "centaur": centaur,
+    "gorilla": gorilla,
+    "bird": bird,
+    "fish": fish,
+    "snake": snake,
+    "insect": insect,
+    "monster": monster,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -11,6 +12,7 @@ from partwhole.datasets.shapes.bodies.plans.common import (
     Y,
     Z,
     chain,
+    joined,
     pair,
     pair_of_points,
     plus,
@@ -114,9 +116,8 @@ _HORNED = {"cow", "sheep", "deer", "giraffe"}
 _MANED = {"lion", "horse", "wolf"}
 
 
-def random_proportions(rng: np.random.Generator) -> tuple[Proportions, str]:
+def random_proportions(rng: np.random.Generator, names: Sequence[str] = tuple(KINDS)) -> tuple[Proportions, str]:
     """Between two kinds, nearer to the first, whose name is returned too; lengths also differ at random."""
-    names = list(KINDS)
     first, second = (names[int(k)] for k in rng.choice(len(names), 2, replace=False))
     share = rng.uniform(0, 0.45) if rng.random() < 0.7 else 0.0
     drawn = {}
@@ -127,6 +128,8 @@ def random_proportions(rng: np.random.Generator) -> tuple[Proportions, str]:
             drawn[item.name] = (1 - share) * a + share * b + 8 * wobble
         else:
             drawn[item.name] = a ** (1 - share) * b**share * float(np.exp(0.08 * wobble))
+    # paws need room below the belly, or they grow together with it
+    drawn["leg"] = max(drawn["leg"], 2 * drawn["paw"] + 0.1)
     return Proportions(**drawn), first
 
 
@@ -134,20 +137,17 @@ def animal(rng: np.random.Generator) -> Skeleton:
     """A four-legged animal of any kind; some have horns, a mane, a hump or a proboscis."""
     p, kind = random_proportions(rng)
     size = float(np.exp(rng.uniform(-0.5, 0.5)))
-    trunk = _trunk(p, rng, hump=kind == "camel" and rng.random() < 0.7)
+    trunk = trunk_of(p, rng, hump=kind == "camel" and rng.random() < 0.7)
     parts = [
-        trunk,
+        Skeleton(trunk.bones, trunk.flesh, {}),
         _neck_and_head(p, rng, trunk.landmarks["neck"], kind),
-        _tail(p, trunk.landmarks["tail"]),
+        tail_of(p, trunk.landmarks["tail"]),
         four_legs(p, trunk.landmarks["hip"], trunk.landmarks["shoulder"]),
     ]
-    bones = tuple(bone for part in parts for bone in part.bones)
-    flesh = tuple(piece for part in parts for piece in part.flesh)
-    landmarks = {name: point for part in parts[1:] for name, point in part.landmarks.items()}
-    return scaled(Skeleton(bones, flesh, landmarks, STYLES), size)
+    return scaled(joined(parts, STYLES), size)
 
 
-def _trunk(p: Proportions, rng: np.random.Generator, *, hump: bool) -> Skeleton:
+def trunk_of(p: Proportions, rng: np.random.Generator, *, hump: bool) -> Skeleton:
     """Five segments of the spine; its landmarks are where neck, tail and left legs begin."""
     height = p.leg + p.chest
     slope = float(rng.uniform(-0.04, 0.05))
@@ -290,7 +290,7 @@ def _proboscis(p: Proportions, rng: np.random.Generator, start: Vector) -> Skele
     return chain("proboscis", "head", points, radii, (Hinge(X, -40, 30), Hinge(Y, -25, 25)), blend=0.05)
 
 
-def _tail(p: Proportions, start: Vector) -> Skeleton:
+def tail_of(p: Proportions, start: Vector) -> Skeleton:
     """Five segments, or two if it is but a stub."""
     along = tilted(180 + p.tail_drop)
     count = 5 if p.tail > 0.3 else 2
@@ -326,7 +326,8 @@ def four_legs(p: Proportions, hip: Vector, shoulder: Vector) -> Skeleton:
         *pair(Bone("fore cannon", "forearm", carpus, (Hinge(X, -12, 105),))),
         *pair(Bone("fore paw", "fore cannon", fore, (Hinge(X, -25, 50),))),
     ]
-    c, knee = p.cannon, 0.5 * p.thigh + 0.5 * p.cannon
+    c = p.cannon
+    knee = max(c, min(0.5 * (p.thigh + c), stifle[1] - 2 * p.paw - 0.06, 0.8 * x))
     arm = 0.4 * p.arm + 0.6 * p.cannon
     flesh = [
         *pair(Flesh("thigh", hip, stifle, p.thigh, knee, 0.35 * p.thigh, X, 0.72)),
@@ -344,22 +345,22 @@ def four_legs(p: Proportions, hip: Vector, shoulder: Vector) -> Skeleton:
     return Skeleton(tuple(bones), tuple(flesh), landmarks)
 
 
-def _along(*angles: float, names: tuple[str, ...] = ("loin", "back", "ribs", "chest")) -> dict[str, tuple[float, ...]]:
+def along_all(*angles: float, names: tuple[str, ...] = ("loin", "back", "ribs", "chest")) -> dict[str, tuple[float, ...]]:
     """The same angles for each of several bones."""
     return dict.fromkeys(names, angles)
 
 
 _NECK = ("neck", "nape", "throat")
 _TAIL = ("tail 1", "tail 2", "tail 3", "tail 4", "tail 5")
-_FOLDED_HIND = {"thigh": (-42.0, 20.0), "shank": (48.0,), "hind cannon": (-78.0,), "hind paw": (20.0,)}
+FOLDED_HIND = {"thigh": (-42.0, 20.0), "shank": (48.0,), "hind cannon": (-78.0,), "hind paw": (20.0,)}
 _SPHINX = {"upper arm": (25.0, 10.0), "forearm": (-88.0,), "fore cannon": (5.0,)}
-_KNEELING = {"upper arm": (-20.0, 10.0), "forearm": (-70.0,), "fore cannon": (90.0,), "fore paw": (20.0,)}
+KNEELING = {"upper arm": (-20.0, 10.0), "forearm": (-70.0,), "fore cannon": (90.0,), "fore paw": (20.0,)}
 # of legs that are lifted at a walk, and of those on the ground behind the body
-_STEP = {"thigh": (-32.0,), "shank": (22.0,), "hind cannon": (-18.0,)}
-_REACH = {"upper arm": (-34.0,), "forearm": (-18.0,), "fore cannon": (25.0,)}
+STEP = {"thigh": (-32.0,), "shank": (22.0,), "hind cannon": (-18.0,)}
+REACH = {"upper arm": (-34.0,), "forearm": (-18.0,), "fore cannon": (25.0,)}
 
 
-def _on(side: str, angles: dict[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
+def on_side(side: str, angles: dict[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
     return {f"{side} {name}": turns for name, turns in angles.items()}
 
 
@@ -367,20 +368,21 @@ STYLES = (
     Style(noise=1.0, weight=1.5),
     Style({"head": (8.0,)}, noise=0.25),
     # walking: diagonal legs together; pacing: those of one side
-    Style({**_on("left", _STEP), **_on("right", _REACH), "right thigh": (28.0,), "left upper arm": (26.0,)}, weight=1.5),
-    Style({**_on("left", _STEP), **_on("left", _REACH), "right thigh": (28.0,), "right upper arm": (26.0,)}),
+    Style({**on_side("left", STEP), **on_side("right", REACH), "right thigh": (28.0,), "left upper arm": (26.0,)},
+          weight=1.5),
+    Style({**on_side("left", STEP), **on_side("left", REACH), "right thigh": (28.0,), "right upper arm": (26.0,)}),
     # sitting
     Style({"pelvis": (-50.0,), "thigh": (-22.0, 20.0), "shank": (55.0,), "hind cannon": (-75.0,), "upper arm": (36.0, 6.0),
            "chest": (8.0,), "ribs": (6.0,), "neck": (22.0,), "head": (20.0,), "tail 1": (30.0,)}, weight=1.5),
     # lying
-    Style({**_FOLDED_HIND, **_SPHINX}, weight=1.2),
-    Style({**_FOLDED_HIND, **_KNEELING, "pelvis": (0.0, 0.0, 10.0)}),
+    Style({**FOLDED_HIND, **_SPHINX}, weight=1.2),
+    Style({**FOLDED_HIND, **KNEELING, "pelvis": (0.0, 0.0, 10.0)}),
     Style({"pelvis": (0.0, 0.0, 80.0), "thigh": (-25.0,), "shank": (20.0,), "forearm": (-30.0,)}, weight=0.6),
     # leaping: stretched, and gathered
     Style({"thigh": (52.0,), "shank": (-22.0,), "hind cannon": (30.0,), "upper arm": (-62.0,), "forearm": (-10.0,),
-           "pelvis": (-12.0,), "neck": (15.0,), **_along(-8.0)}, weight=1.4),
+           "pelvis": (-12.0,), "neck": (15.0,), **along_all(-8.0)}, weight=1.4),
     Style({"thigh": (-40.0, 15.0), "shank": (5.0,), "upper arm": (38.0, 4.0), "forearm": (-25.0,), "fore cannon": (50.0,),
-           **_along(18.0)}),
+           **along_all(18.0)}),
     # rearing
     Style({"pelvis": (-62.0,), "thigh": (38.0,), "shank": (10.0,), "hind cannon": (-5.0,), "upper arm": (-10.0,),
            "forearm": (-60.0,), "fore cannon": (55.0,), "neck": (25.0,), "head": (20.0,), "tail 1": (30.0,)}, weight=1.2),
@@ -388,20 +390,20 @@ STYLES = (
     Style({"neck": (50.0,), "nape": (34.0,), "throat": (22.0,), "head": (-8.0,)}, weight=1.2),
     # a bow: rump up, forelegs stretched ahead
     Style({"pelvis": (22.0,), "thigh": (-20.0,), "upper arm": (-45.0,), "forearm": (-20.0,), "neck": (-20.0,),
-           **_along(-5.0)}),
+           **along_all(-5.0)}),
     # looking back over the shoulder, and howling
-    Style({**_along(0.0, 30.0, names=_NECK), "head": (0.0, 25.0), **_along(0.0, 12.0)}),
-    Style({**_along(-24.0, names=_NECK), "head": (-25.0,)}, weight=0.7),
+    Style({**along_all(0.0, 30.0, names=_NECK), "head": (0.0, 25.0), **along_all(0.0, 12.0)}),
+    Style({**along_all(-24.0, names=_NECK), "head": (-25.0,)}, weight=0.7),
     # an arched back
-    Style({**_along(22.0), "pelvis": (-22.0,), "neck": (-10.0,), "thigh": (12.0,), "upper arm": (-40.0,)}, weight=0.8),
+    Style({**along_all(22.0), "pelvis": (-22.0,), "neck": (-10.0,), "thigh": (12.0,), "upper arm": (-40.0,)}, weight=0.8),
     # curled up on a side
-    Style({**_FOLDED_HIND, **_KNEELING, **_along(10.0, 30.0), **_along(12.0, 30.0, names=_NECK), "head": (20.0, 28.0),
-           **_along(0.0, -36.0, names=_TAIL)}, noise=0.2, weight=1.6),
-    Style({**_along(6.0, 30.0), **_along(8.0, 28.0, names=_NECK), "head": (10.0, 20.0), **_along(0.0, -34.0, names=_TAIL)},
-          weight=1.2),
+    Style({**FOLDED_HIND, **KNEELING, **along_all(10.0, 30.0), **along_all(12.0, 30.0, names=_NECK), "head": (20.0, 28.0),
+           **along_all(0.0, -36.0, names=_TAIL)}, noise=0.2, weight=1.6),
+    Style({**along_all(6.0, 30.0), **along_all(8.0, 28.0, names=_NECK), "head": (10.0, 20.0),
+           **along_all(0.0, -34.0, names=_TAIL)}, weight=1.2),
     # curled up like a ball, the nose between the legs
-    Style({**_FOLDED_HIND, **_KNEELING, **_along(25.0), "neck": (45.0,), "nape": (36.0,), "throat": (30.0,),
-           **_along(34.0, names=_TAIL)}, noise=0.2, weight=0.8),
+    Style({**FOLDED_HIND, **KNEELING, **along_all(25.0), "neck": (45.0,), "nape": (36.0,), "throat": (30.0,),
+           **along_all(34.0, names=_TAIL)}, noise=0.2, weight=0.8),
     # the tail up
-    Style({**_along(-32.0, names=_TAIL)}, weight=0.8),
+    Style({**along_all(-32.0, names=_TAIL)}, weight=0.8),
 )  # fmt: skip

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
 
-from partwhole.datasets.shapes.bodies.rig import Bone, Flesh, Hinge, Skeleton, Vector
+from partwhole.datasets.shapes.bodies.rig import Bone, Flesh, Hinge, Skeleton, Style, Vector
 
 Part = TypeVar("Part", Bone, Flesh)
 
@@ -16,19 +16,9 @@ X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
 # Bones that are their own mirror image.
 _IN_THE_MIDDLE = {
-    "pelvis",
-    "loin",
-    "spine",
-    "back",
-    "ribs",
-    "chest",
-    "neck",
-    "nape",
-    "head",
-    "waist",
-    "torso",
-    "collar",
-}
+    "pelvis", "loin", "spine", "back", "ribs", "chest", "neck", "nape", "throat", "head", "waist", "torso", "thorax",
+    "abdomen",     *(f"trunk {k}" for k in range(1, 10)),
+}  # fmt: skip
 
 
 def factors(rng: np.random.Generator, *spreads: float) -> list[float]:
@@ -78,6 +68,27 @@ def chain(
         Flesh(names[k + 1], start, end, float(r), float(s), blend) for k, (start, end, r, s) in enumerate(ends)
     )
     return Skeleton(bones, flesh, {})
+
+
+def joined(parts: Sequence[Skeleton], styles: tuple[Style, ...] = ()) -> Skeleton:
+    """One skeleton of several; bones hang on those of earlier parts by name."""
+    return Skeleton(
+        tuple(bone for part in parts for bone in part.bones),
+        tuple(piece for part in parts for piece in part.flesh),
+        {name: point for part in parts for name, point in part.landmarks.items()},
+        styles,
+    )
+
+
+def mixed(
+    rng: np.random.Generator, kinds: Mapping[str, Sequence[float]], *, spread: float
+) -> tuple[list[float], str]:
+    """Numbers between those of two kinds, nearer to the first, whose name is returned too; each also varies by itself."""
+    names = list(kinds)
+    first, second = (names[int(k)] for k in rng.choice(len(names), 2, replace=False))
+    share = float(rng.uniform(0, 0.5))
+    means = (1 - share) * np.array(kinds[first]) + share * np.array(kinds[second])
+    return [float(mean) * factor for mean, factor in zip(means, factors(rng, *[spread] * len(means)), strict=True)], first
 
 
 def pair(left: Part) -> tuple[Part, Part]:
