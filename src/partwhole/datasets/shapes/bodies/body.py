@@ -14,7 +14,9 @@ from partwhole.datasets.shapes.bodies.rig import Skeleton, skin, skinning_weight
 from partwhole.mesh import Mesh
 from partwhole.store.arguments import check_whole_number
 
-Plan = Literal["biped", "quadruped", "hand"]
+Plan = Literal[
+    "biped", "quadruped", "hand", "animal", "centaur", "gorilla", "bird", "fish", "snake", "insect", "monster"
+]
 
 _FEWEST_VERTICES = 500
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import final
 
@@ -17,6 +17,10 @@ from partwhole.mesh import Mesh
 Vector = tuple[float, float, float]
 # Width of the region around a joint that bends, in local radii of the limb.
 _SOFTNESS = 0.5
+# Bones up to so many joints apart may press their flesh to this share of its thickness.
+_NEAR, _PRESSED = 4, 0.8
+# Of the bones of a pair, the name of the other one begins with
+_SIDES = {"left": "right", "right": "left"}
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,35 @@ class Flesh:
 
 
 @dataclass(frozen=True)
+class Style:
+    """A way to stand, lie or move: angles that poses of this style vary about.
+
+    Attributes
+    ----------
+    angles : degrees by the name of a bone, in the order of its hinges, the last ones 0 if left out; a name without
+        "left" or "right" stands for both
+    noise : how far poses vary, as a share of the hinges' ranges
+    weight : how often the style is drawn, compared with others
+    """
+
+    angles: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    noise: float = 0.3
+    weight: float = 1.0
+
+    def of(self, bone: Bone, *, mirrored: bool) -> Float[np.ndarray, "h"]:
+        """Angles of the bone; mirrored, what is said of the left is done by the right, and what bends left bends right."""
+        side, _, rest = bone.name.partition(" ")
+        paired = side in _SIDES
+        name = f"{_SIDES[side]} {rest}" if paired and mirrored else bone.name
+        given = self.angles.get(name, self.angles.get(rest, ()) if paired else ())
+        turns = np.zeros(len(bone.hinges))
+        turns[: len(given)] = given
+        if mirrored and not paired:
+            turns *= [1.0 if hinge.axis[0] else -1.0 for hinge in bone.hinges]
+        return turns
+
+
+@dataclass(frozen=True)
 class Pose:
     """For each bone a rigid motion x ↦ rotation · x + shift, from the rest pose to the posed one."""
 
@@ -68,11 +101,15 @@ class Pose:
 
 @dataclass(frozen=True, eq=False)
 class Skeleton:
-    """The bones (each after its parent) and the flesh of a body in its rest pose; y is up, z is forward, x is left."""
+    """The bones (each after its parent) and the flesh of a body in its rest pose; y is up, z is forward, x is left.
+
+    A skeleton with styles draws its poses from them.
+    """
 
     bones: tuple[Bone, ...]
     flesh: tuple[Flesh, ...]
     landmarks: dict[str, Vector]
+    styles: tuple[Style, ...] = ()
 
     @cached_property
     def bone_index(self) -> dict[str, int]:
@@ -104,21 +141,42 @@ class Skeleton:
         return Pose(rotations, shifts)
 
     def random_pose(self, rng: np.random.Generator, *, strength: float) -> Pose:
-        """Random angles within the hinges' ranges, small ones more likely; drawn again while limbs run into each other."""
+        """Random angles within the hinges' ranges, small ones more likely; drawn again while limbs run into each other.
+
+        If there are styles, one is drawn, and the angles vary about its own.
+        """
+        draw = self._style(rng) if self.styles else self._any_angles
         for attempt in range(200):
             # a body that can't find a free pose at full strength gets calmer ones
-            calmer = strength * 0.9 ** max(0, attempt - 20)
-            angles = [
-                [
-                    calmer * rng.triangular(hinge.low, np.clip(0.0, hinge.low, hinge.high), hinge.high)
-                    for hinge in bone.hinges
-                ]
-                for bone in self.bones
-            ]
-            pose = self.bend(angles)
+            pose = self.bend(draw(rng, strength * 0.9 ** max(0, attempt - 20)))
             if not self._collides(pose):
                 return pose
         return self.bend([[0.0] * len(bone.hinges) for bone in self.bones])
+
+    def _any_angles(self, rng: np.random.Generator, strength: float) -> list[list[float]]:
+        return [
+            [
+                strength * rng.triangular(hinge.low, np.clip(0.0, hinge.low, hinge.high), hinge.high)
+                for hinge in bone.hinges
+            ]
+            for bone in self.bones
+        ]
+
+    def _style(self, rng: np.random.Generator) -> Callable[[np.random.Generator, float], list[list[float]]]:
+        weights = np.array([style.weight for style in self.styles])
+        style = self.styles[int(rng.choice(len(weights), p=weights / weights.sum()))]
+        mirrored = bool(rng.random() < 0.5)
+        means = [style.of(bone, mirrored=mirrored) for bone in self.bones]
+
+        def draw(rng: np.random.Generator, strength: float) -> list[list[float]]:
+            amount, noise = strength * rng.uniform(0.6, 1.0), strength * style.noise
+            angles = []
+            for bone, mean, any_turns in zip(self.bones, means, self._any_angles(rng, noise), strict=True):
+                turns = zip(bone.hinges, amount * mean + any_turns, strict=True)
+                angles.append([float(np.clip(turn, hinge.low, hinge.high)) for hinge, turn in turns])
+            return angles
+
+        return draw
 
     @cached_property
     def _balls(self) -> tuple[Int[np.ndarray, "k"], Float[np.ndarray, "k 3"], Float[np.ndarray, "k"]]:
@@ -139,9 +197,33 @@ class Skeleton:
         return np.triu((_between(centres) > 1.25 * reach) & (owners[:, None] != owners))
 
     def _collides(self, pose: Pose) -> bool:
-        owners, centres, radii = self._balls
+        owners, centres, _ = self._balls
         moved = np.einsum("kij,kj->ki", pose.rotations[owners], centres) + pose.shifts[owners]
-        return bool(np.any(self._free_at_rest & (_between(moved) < 1.05 * (radii[:, None] + radii))))
+        return bool(np.any(self._free_at_rest & (_between(moved) < self._room)))
+
+    @cached_property
+    def _room(self) -> Float[np.ndarray, "k k"]:
+        """How far the middles of two balls must stay apart.
+
+        Poses of a style fold limbs and lay them against the trunk, so there bones near each other in the tree may press
+        the flesh between them, though not a left limb that of a right one.
+        """
+        owners, _, radii = self._balls
+        reach = radii[:, None] + radii
+        if not self.styles:
+            return 1.05 * reach
+        side = np.array([{"left": 1, "right": -1}.get(bone.name.partition(" ")[0], 0) for bone in self.bones])
+        pressed = (self._steps_apart <= _NEAR) & (side[:, None] * side >= 0)
+        return np.where(pressed[owners[:, None], owners], _PRESSED, 1.05) * reach
+
+    @cached_property
+    def _steps_apart(self) -> Int[np.ndarray, "b b"]:
+        """For each pair of bones the number of joints between them."""
+        n = len(self.bones)
+        steps = np.zeros((n, n), int)
+        for bone, parent in enumerate(self.parents[1:], start=1):
+            steps[bone, :bone] = steps[:bone, bone] = steps[parent, :bone] + 1
+        return steps
 
 
 def rotation_about(axis: Vector, angle: float) -> Float[np.ndarray, "3 3"]:
