@@ -193,7 +193,7 @@ def fish(rng: np.random.Generator) -> Skeleton:
     profile = np.interp(shares, [0, 0.15, 0.4, 0.7, 1], [0.45, 0.8, 1.0, 0.65, 0.22])
     radii = np.maximum(profile * girth, _THIN / flat)
     points: list[Vector] = [(0.0, 0.0, float(0.5 - share)) for share in shares]
-    turns = (Hinge(Y, -28, 28), Hinge(X, -12, 12), Hinge(Z, -6, 6))
+    turns = (Hinge(Y, -34, 34), Hinge(X, -14, 14), Hinge(Z, -6, 6))
     names = ["head", *(f"trunk {k}" for k in range(1, 7))]
     bones = [Bone("head", None, points[1], (Hinge(X, -20, 20), Hinge(Z, -15, 15)))]
     bones += [Bone(names[k], names[k - 1], points[k], turns) for k in range(1, 7)]
@@ -202,7 +202,7 @@ def fish(rng: np.random.Generator) -> Skeleton:
         for k in range(7)
     ]
     thick = float(rng.uniform(0.022, 0.03))
-    bones.append(Bone("tail", "trunk 6", points[7], (Hinge(Y, -35, 35),)))
+    bones.append(Bone("tail", "trunk 6", points[7], (Hinge(Y, -35, 35), Hinge(X, -15, 15))))
     lean = float(rng.uniform(0.3, 1.2))
     for sign in (1.0, -1.0):
         lobe = plus(points[7], unit((0.0, sign * lean, -1.0)), fin + spread)
@@ -219,7 +219,7 @@ def fish(rng: np.random.Generator) -> Skeleton:
     tip = plus(side, out, breast_fin + 0.06)
     flesh += pair(_flattened(Flesh("fin", side, tip, 0.04, 0.05, 0.02), cross(out, unit((0.0, 0.2, 1.0))), 0.4))
     landmarks = {"nose": (0.0, 0.0, 0.5 + float(radii[0])), "tail": points[7], **pair_of_points("fin", tip)}
-    styles = (Style(noise=1.0), *_waves(rng, [*names[1:], "tail"], 28.0, 8))
+    styles = (Style(noise=1.0), *_waves(rng, [*names[1:], "tail"], 34.0, 8))
     return scaled(Skeleton(tuple(bones), tuple(flesh), landmarks, styles), float(rng.uniform(0.5, 2.0)))
 
 
