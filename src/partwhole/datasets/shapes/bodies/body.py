@@ -90,8 +90,10 @@ def make_body(plan: Plan = "biped", n_vertices: int = 5000, *, seed: int | np.ra
     rng = np.random.default_rng(seed)
     for _ in range(10):
         skeleton = PLANS[plan](rng)
-        rest = mesh_flesh(skeleton.flesh, n_vertices, name=plan)
-        # in rare proportions two fingers or limbs join in the rest pose: then others are drawn
+        # in rare proportions two fingers or limbs join in the rest pose: then others are drawn, of the many kinds of
+        # animals sooner than of people and hands
+        refinements = 4 if skeleton.styles else 8
+        rest = mesh_flesh(skeleton.flesh, n_vertices, refinements=refinements, name=plan)
         sound = rest.n_components == 1 and rest.is_manifold and rest.is_closed and rest.genus == 0
         if sound:
             break
