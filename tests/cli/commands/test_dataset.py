@@ -131,7 +131,7 @@ def test_repair(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--from", "scans", "--plan", "hand"], "--plan is for --bodies, not for --from"),
         (["--from", "scans", "--poses", "2"], "--poses is for --bodies"),
         (["--from", "scans", "--vertices", "600"], "--vertices is for --bodies"),
-        (["--bodies", "1", "--plan", "snake"], "--plan must be biped, quadruped or hand, got snake"),
+        (["--bodies", "1", "--plan", "table"], "--plan must be one of biped, quadruped, hand, "),
         (["--bodies", "1", "--repair"], "--repair is for --from"),
         (["--bodies", "0"], "--bodies: "),
         (["--from", "nowhere"], "nowhere is no folder"),

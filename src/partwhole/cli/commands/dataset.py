@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 
@@ -61,7 +61,10 @@ def make(
     ] = None,
     plan: Annotated[
         list[str] | None,
-        typer.Option(help="Kind of body: biped (default), quadruped or hand; if repeated, they alternate."),
+        typer.Option(
+            help="Kind of body: biped (default), quadruped, hand, animal, centaur, gorilla, bird, fish, snake, insect or "
+            "monster; if repeated, they alternate."
+        ),
     ] = None,
     poses: Annotated[
         int | None, typer.Option(min=1, help="Poses of each body besides the rest pose; 3 if not given.")
@@ -107,11 +110,12 @@ def make(
 
 def _bodies(count: int, plan: list[str] | None, poses: int | None, vertices: int | None, seed: int) -> Mapping:
     from partwhole.datasets import BodyPoses
+    from partwhole.datasets.shapes.bodies.body import Plan
 
     plans: list[Any] = plan or ["biped"]
     for name in plans:
-        if name not in ("biped", "quadruped", "hand"):
-            raise ValueError(f"--plan must be biped, quadruped or hand, got {name}")
+        if name not in get_args(Plan):
+            raise ValueError(f"--plan must be one of {', '.join(get_args(Plan))}, got {name}")
     return BodyPoses(count, poses or 3, plans=plans, n_vertices=vertices or 1000, seed=seed)
 
 

@@ -51,7 +51,9 @@ _TOLERANCE = {"dijkstra": 1e-6, "exact": 1e-6, "fast_marching": 1e-2}
 _WRONG = 0.15
 _HEAD = ("criterion", "guaranteed", "of the consistent", "guaranteed, not consistent")
 
-Plan = Literal["biped", "quadruped", "hand"]
+Plan = Literal[
+    "biped", "quadruped", "hand", "animal", "centaur", "gorilla", "bird", "fish", "snake", "insect", "monster"
+]
 
 
 def demo(

@@ -10,6 +10,7 @@ from partwhole.datasets.shapes.bodies.meshing import (
     flip_edges,
     gradient,
     march,
+    mesh_flesh,
     relax_step,
 )
 from partwhole.datasets.shapes.bodies.rig import Flesh, distance_to
@@ -75,6 +76,15 @@ def test_marching_any_values_gives_a_closed_manifold():
     assert mesh.is_manifold
     directed = mesh.faces[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)
     assert len(np.unique(directed, axis=0)) == len(directed)
+
+
+def test_flesh_with_a_handle_is_returned_as_the_grid_shows_it():
+    corners = [(np.cos(a), np.sin(a), 0.0) for a in np.linspace(0, 2 * np.pi, 7)]
+    ring = [Flesh("bone", start, end, 0.2, 0.2, 0.05) for start, end in zip(corners, corners[1:], strict=False)]
+    mesh = mesh_flesh(ring, 500, refinements=1)
+    assert mesh.genus == 1
+    assert mesh.n_vertices > 500
+    assert mesh_flesh(ring[:4], 500).n_vertices == 500
 
 
 def test_flipping_makes_a_surface_delaunay():

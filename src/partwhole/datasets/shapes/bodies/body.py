@@ -46,6 +46,9 @@ class Body:
     def pose(self, seed: int | np.random.Generator = 0, *, strength: float = 1.0) -> Mesh:
         """The skin in a random pose; the same vertices and faces, bent nearly isometrically.
 
+        People, quadrupeds and hands take any pose of their joints. The other plans have styles, such as walking, sitting
+        or curled up; one is drawn, and the pose varies about it.
+
         Parameters
         ----------
         seed : decides the pose
@@ -66,7 +69,9 @@ def make_body(plan: Plan = "biped", n_vertices: int = 5000, *, seed: int | np.ra
 
     Parameters
     ----------
-    plan : "biped" (a person), "quadruped" (cat, dog or horse) or "hand"
+    plan : "biped" (a person), "quadruped" (between cat, dog and horse), "hand", "animal" (four legs, from mouse to
+        giraffe), "centaur", "gorilla", "bird", "fish", "snake", "insect" (six or eight legs), or "monster" (a random
+        trunk with random limbs)
     n_vertices : exactly so many, at least 500
     seed : decides the proportions
 
@@ -85,8 +90,10 @@ def make_body(plan: Plan = "biped", n_vertices: int = 5000, *, seed: int | np.ra
     rng = np.random.default_rng(seed)
     for _ in range(10):
         skeleton = PLANS[plan](rng)
-        rest = mesh_flesh(skeleton.flesh, n_vertices, name=plan)
-        # in rare proportions two fingers or limbs join in the rest pose: then others are drawn
+        # in rare proportions two fingers or limbs join in the rest pose: then others are drawn, of the many kinds of
+        # animals sooner than of people and hands
+        refinements = 4 if skeleton.styles else 8
+        rest = mesh_flesh(skeleton.flesh, n_vertices, refinements=refinements, name=plan)
         sound = rest.n_components == 1 and rest.is_manifold and rest.is_closed and rest.genus == 0
         if sound:
             break

@@ -29,18 +29,24 @@ _TETRAHEDRA = np.array([np.cumsum([0, *(1 << axis for axis in order)]) for order
 _CORNERS = np.array([[corner >> axis & 1 for axis in range(3)] for corner in range(8)])
 
 
-def mesh_flesh(flesh: Sequence[Flesh], n_vertices: int, *, name: str = "mesh") -> Mesh:
-    """The surface of the smooth union of the flesh, with exactly `n_vertices` vertices and nearly equilateral triangles."""
+def mesh_flesh(flesh: Sequence[Flesh], n_vertices: int, *, refinements: int = _REFINEMENTS, name: str = "mesh") -> Mesh:
+    """The surface of the smooth union of the flesh, with exactly `n_vertices` vertices and nearly equilateral triangles.
+
+    The grid is refined until the surface has genus 0. If it still has handles after so many `refinements`, it is returned
+    as it came from the grid, with more vertices.
+    """
     radii = np.array([min(piece.radius_start, piece.radius_end) * piece.flat for piece in flesh])
     lengths = np.array([np.linalg.norm(np.subtract(piece.end, piece.start)) for piece in flesh])
     area = float((2 * np.pi * radii * (lengths + radii)).sum())
     spacing = min(1.5 * float(radii.min()), (area / n_vertices) ** 0.5)
-    for _ in range(_REFINEMENTS):
+    for _ in range(refinements):
         surface, _ = Mesh(*march(field_on_grid(flesh, spacing)), name=name).largest_component()
         # a grid that is too coarse tears thin places off or joins close ones
         if surface.n_vertices >= 3 * n_vertices and surface.euler_characteristic == 2:
             break
         spacing *= 0.8
+    if surface.euler_characteristic != 2:
+        return surface
     coarse = decimate(surface, n_vertices).mesh
     vertices, faces = coarse.vertices, coarse.faces
     for _ in range(_RELAXATIONS):

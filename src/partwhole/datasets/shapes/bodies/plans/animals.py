@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -345,7 +345,9 @@ def four_legs(p: Proportions, hip: Vector, shoulder: Vector) -> Skeleton:
     return Skeleton(tuple(bones), tuple(flesh), landmarks)
 
 
-def along_all(*angles: float, names: tuple[str, ...] = ("loin", "back", "ribs", "chest")) -> dict[str, tuple[float, ...]]:
+def along_all(
+    *angles: float, names: tuple[str, ...] = ("loin", "back", "ribs", "chest")
+) -> dict[str, tuple[float, ...]]:
     """The same angles for each of several bones."""
     return dict.fromkeys(names, angles)
 
@@ -360,7 +362,7 @@ STEP = {"thigh": (-32.0,), "shank": (22.0,), "hind cannon": (-18.0,)}
 REACH = {"upper arm": (-34.0,), "forearm": (-18.0,), "fore cannon": (25.0,)}
 
 
-def on_side(side: str, angles: dict[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
+def on_side(side: str, angles: Mapping[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
     return {f"{side} {name}": turns for name, turns in angles.items()}
 
 

@@ -13,7 +13,18 @@ from partwhole.datasets.shapes.bodies.plans.animals import (
     tail_of,
     trunk_of,
 )
-from partwhole.datasets.shapes.bodies.plans.common import X, Y, Z, factors, joined, pair, pair_of_points, plus, scaled, unit
+from partwhole.datasets.shapes.bodies.plans.common import (
+    X,
+    Y,
+    Z,
+    factors,
+    joined,
+    pair,
+    pair_of_points,
+    plus,
+    scaled,
+    unit,
+)
 from partwhole.datasets.shapes.bodies.rig import Bone, Flesh, Hinge, Skeleton, Style, Vector
 
 _ARMS_UP = {"arm": (0.0, 65.0), "lower arm": (-30.0,)}
@@ -66,7 +77,9 @@ def _upper_body(base: Vector, rng: np.random.Generator) -> Skeleton:
         *pair(Flesh("torso", at(0.03, 0.4, -0.015), at(0.155 * wide, 0.405, -0.015), 0.065 * g, 0.055 * g, 0.05)),
         Flesh("neck", at(0, 0.43, -0.01), at(0, 0.56), 0.056 * g, 0.052 * g, 0.03),
         Flesh("head", plus(skull, Z, -0.015), plus(skull, Z, 0.01), 0.098 * head, 0.094 * head, 0.03, X, 0.86),
-        Flesh("head", plus(skull, Z, 0.03), plus(plus(skull, Y, -0.07 * head), Z, 0.065 * head), 0.065 * head, 0.036, 0.03),
+        Flesh(
+            "head", plus(skull, Z, 0.03), plus(plus(skull, Y, -0.07 * head), Z, 0.065 * head), 0.065 * head, 0.036, 0.03
+        ),
         *pair(Flesh("arm", shoulder, elbow, 0.056 * r, 0.044 * r, 0.035)),
         *pair(Flesh("lower arm", elbow, wrist, 0.044 * r, 0.031 * r, 0.02)),
         *pair(Flesh("hand", plus(wrist, down, 0.02), tip, 0.038, 0.034, 0.02, Z, 0.62)),

@@ -80,15 +80,15 @@ def joined(parts: Sequence[Skeleton], styles: tuple[Style, ...] = ()) -> Skeleto
     )
 
 
-def mixed(
-    rng: np.random.Generator, kinds: Mapping[str, Sequence[float]], *, spread: float
-) -> tuple[list[float], str]:
+def mixed(rng: np.random.Generator, kinds: Mapping[str, Sequence[float]], *, spread: float) -> tuple[list[float], str]:
     """Numbers between those of two kinds, nearer to the first, whose name is returned too; each also varies by itself."""
     names = list(kinds)
     first, second = (names[int(k)] for k in rng.choice(len(names), 2, replace=False))
     share = float(rng.uniform(0, 0.5))
     means = (1 - share) * np.array(kinds[first]) + share * np.array(kinds[second])
-    return [float(mean) * factor for mean, factor in zip(means, factors(rng, *[spread] * len(means)), strict=True)], first
+    return [
+        float(mean) * factor for mean, factor in zip(means, factors(rng, *[spread] * len(means)), strict=True)
+    ], first
 
 
 def pair(left: Part) -> tuple[Part, Part]:

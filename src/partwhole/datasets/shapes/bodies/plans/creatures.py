@@ -64,7 +64,7 @@ def bird(rng: np.random.Generator) -> Skeleton:
     points = [plus(throat, up, k / 4 * neck) for k in range(5)]
     radii = np.linspace(1.25, 0.9, 5) * neck_girth
     turns = (Hinge(X, -35, 42), Hinge(Y, -38, 38))
-    stem = chain("neck", "chest", points, radii, turns, blend=0.3 * neck_girth)
+    stem = chain("neck", "chest", points, radii, turns, blend=0.008)
     root = Flesh("neck 1", plus(breast, upper, 0.15 * girth), throat, 0.75 * girth, 1.25 * neck_girth, 0.06)
     skull = plus(points[-1], up, 0.4 * head)
     bill = plus(skull, tilted(-8), head + beak)
@@ -80,8 +80,9 @@ def bird(rng: np.random.Generator) -> Skeleton:
     fan = plus(rump, along, -0.1 - 0.3 * girth)
     rear = tilted(180 + 0.4 * tilt)
     flat = unit((0.0, rear[2], -rear[1]))
-    feathers = chain("tail", "pelvis", [fan, plus(fan, rear, 0.5 * tail), plus(fan, rear, tail)],
-                     [0.8 * tail_width, 0.9 * tail_width, tail_width], (Hinge(X, -30, 35), Hinge(Y, -20, 20)), blend=0.04)  # fmt: skip
+    quill = [plus(fan, rear, share * tail) for share in (0.0, 0.5, 1.0)]
+    widths = [share * tail_width for share in (0.8, 0.9, 1.0)]
+    feathers = chain("tail", "pelvis", quill, widths, (Hinge(X, -30, 35), Hinge(Y, -20, 20)), blend=0.04)
     pressed = tuple(_flattened(piece, flat, 0.4) for piece in feathers.flesh)
     parts = [
         trunk,
@@ -102,19 +103,20 @@ def _flattened(piece: Flesh, axis: Vector, share: float) -> Flesh:
 
 
 def _bird_legs(rump: Vector, middle: Vector, leg: float, girth: float, thin: float) -> Skeleton:
-    x = max(0.45 * girth, 3.2 * thin)
+    r = max(thin, _THIN)
+    toe = max(0.13, 4.2 * r)
+    # the inner toes keep apart
+    x = max(0.45 * girth, 0.65 * toe + 2.2 * r)
     z = 0.35 * rump[2] + 0.65 * middle[2]
     top = 0.5 * (rump[1] + middle[1]) - 0.35 * girth
     knee = (x, max(0.72 * leg, 0.62 * top), z + 0.12)
     ankle, foot = (x, max(0.42 * leg, 0.1), z - 0.06), (x, 0.03, z + 0.02)
-    r = max(thin, _THIN)
     bones = [
         *pair(Bone("thigh", "pelvis", (x, top, z - 0.04), (Hinge(X, -50, 50), Hinge(Z, -5, 20)))),
         *pair(Bone("shank", "thigh", knee, (Hinge(X, -40, 45),))),
         *pair(Bone("cannon", "shank", ankle, (Hinge(X, -60, 45),))),
         *pair(Bone("foot", "cannon", foot, (Hinge(X, -35, 50),))),
     ]
-    toe = max(0.13, 4.2 * r)
     flesh = [
         *pair(Flesh("thigh", (x, top, z - 0.04), knee, 0.42 * girth, 2.1 * r, 0.06, X, 0.75)),
         *pair(Flesh("shank", knee, ankle, 2 * r, 1.1 * r, 0.02)),
@@ -191,15 +193,16 @@ def fish(rng: np.random.Generator) -> Skeleton:
     profile = np.interp(shares, [0, 0.15, 0.4, 0.7, 1], [0.45, 0.8, 1.0, 0.65, 0.22])
     radii = np.maximum(profile * girth, _THIN / flat)
     points: list[Vector] = [(0.0, 0.0, float(0.5 - share)) for share in shares]
-    turns = (Hinge(Y, -28, 28), Hinge(X, -12, 12), Hinge(Z, -6, 6))
+    turns = (Hinge(Y, -34, 34), Hinge(X, -14, 14), Hinge(Z, -6, 6))
     names = ["head", *(f"trunk {k}" for k in range(1, 7))]
     bones = [Bone("head", None, points[1], (Hinge(X, -20, 20), Hinge(Z, -15, 15)))]
     bones += [Bone(names[k], names[k - 1], points[k], turns) for k in range(1, 7)]
     flesh = [
-        Flesh(names[k], points[k], points[k + 1], float(radii[k]), float(radii[k + 1]), 0.012, X, flat) for k in range(7)
+        Flesh(names[k], points[k], points[k + 1], float(radii[k]), float(radii[k + 1]), 0.012, X, flat)
+        for k in range(7)
     ]
     thick = float(rng.uniform(0.022, 0.03))
-    bones.append(Bone("tail", "trunk 6", points[7], (Hinge(Y, -35, 35),)))
+    bones.append(Bone("tail", "trunk 6", points[7], (Hinge(Y, -35, 35), Hinge(X, -15, 15))))
     lean = float(rng.uniform(0.3, 1.2))
     for sign in (1.0, -1.0):
         lobe = plus(points[7], unit((0.0, sign * lean, -1.0)), fin + spread)
@@ -216,7 +219,7 @@ def fish(rng: np.random.Generator) -> Skeleton:
     tip = plus(side, out, breast_fin + 0.06)
     flesh += pair(_flattened(Flesh("fin", side, tip, 0.04, 0.05, 0.02), cross(out, unit((0.0, 0.2, 1.0))), 0.4))
     landmarks = {"nose": (0.0, 0.0, 0.5 + float(radii[0])), "tail": points[7], **pair_of_points("fin", tip)}
-    styles = (Style(noise=1.0), *_waves(rng, names[1:] + ["tail"], 28.0, 8))
+    styles = (Style(noise=1.0), *_waves(rng, [*names[1:], "tail"], 34.0, 8))
     return scaled(Skeleton(tuple(bones), tuple(flesh), landmarks, styles), float(rng.uniform(0.5, 2.0)))
 
 
@@ -254,7 +257,7 @@ def snake(rng: np.random.Generator) -> Skeleton:
     for _ in range(4):
         # a coil that rises as a screw does
         turn, lift = float(rng.uniform(18, 32)), float(rng.uniform(3, 8))
-        styles.append(Style({name: (turn, lift) for name in names[1:]}, noise=0.1))
+        styles.append(Style(dict.fromkeys(names[1:], (turn, lift)), noise=0.1))
     return scaled(Skeleton(tuple(bones), tuple(flesh), landmarks, tuple(styles)), float(rng.uniform(0.5, 2.0)))
 
 
@@ -263,11 +266,17 @@ def insect(rng: np.random.Generator) -> Skeleton:
     legs = 3 if rng.random() < 0.6 else 4
     body, waist, head, leg, thin, height = factors(rng, 0.25, 0.25, 0.2, 0.2, 0.18, 0.25)
     high = 0.3 * height
-    thorax, belly = 0.13, 0.19 * body
+    thorax, belly = 0.13, min(0.17 * body, 0.22)
     front, back = 0.11 + 0.05 * legs / 3, -0.11 - 0.05 * legs / 3
     narrow = 0.07 * waist
-    tail = plus((0.0, high, back - 0.06), unit((0.0, float(rng.uniform(-0.3, 0.4)), -1.0)), float(rng.uniform(0.15, 0.6)))
-    middle = plus((0.0, high, back - 0.06), unit(tuple(np.subtract(tail, (0.0, high, back - 0.06)))), 0.12 + 0.5 * belly)
+    tail = plus(
+        (0.0, high, back - 0.06),
+        unit((0.0, float(rng.uniform(-0.3, 0.4)), -1.0)),
+        0.2 + 0.9 * belly + float(rng.uniform(0.0, 0.4)),
+    )
+    middle = plus(
+        (0.0, high, back - 0.06), unit(tuple(np.subtract(tail, (0.0, high, back - 0.06)))), 0.16 + 0.8 * belly
+    )
     face = (0.0, high + float(rng.uniform(-0.05, 0.05)), front + 0.13)
     bones = [
         Bone("thorax", None, (0.0, high, 0.0), (Hinge(X, -15, 15), Hinge(Y, -10, 10), Hinge(Z, -15, 15))),
@@ -286,20 +295,34 @@ def insect(rng: np.random.Generator) -> Skeleton:
         aside = unit((float(rng.uniform(0.3, 0.7)), float(rng.uniform(-0.4, 0.8)), 1.0))
         start = (0.05 * head, face[1] + 0.02, face[2] + 0.05 * head)
         points = [plus(start, aside, k * float(rng.uniform(0.13, 0.22))) for k in range(3)]
-        bones += [bone for k in range(2) for bone in pair(
-            Bone(f"feeler {k + 1}", f"feeler {k}" if k else "head", points[k], (Hinge(X, -30, 30), Hinge(Y, -15, 25))))]
-        flesh += [piece for k in range(2) for piece in pair(
-            Flesh(f"feeler {k + 1}", points[k], points[k + 1], 0.9 * r, max(0.8 * r, _THIN), 0.01))]
+        bones += [
+            bone
+            for k in range(2)
+            for bone in pair(
+                Bone(
+                    f"feeler {k + 1}", f"feeler {k}" if k else "head", points[k], (Hinge(X, -30, 30), Hinge(Y, -15, 25))
+                )
+            )
+        ]
+        flesh += [
+            piece
+            for k in range(2)
+            for piece in pair(Flesh(f"feeler {k + 1}", points[k], points[k + 1], 0.9 * r, max(0.8 * r, _THIN), 0.01))
+        ]
     if rng.random() < 0.25:
-        sting = [plus(tail, tilted(angle), reach) for angle, reach in ((170, 0.1 * body), (140, 0.25), (110, 0.4), (80, 0.5))]
-        scorpion = chain("tail", "abdomen", sting, [0.06, 0.05, 0.04, 0.03], (Hinge(X, -35, 35), Hinge(Y, -20, 20)), blend=0.02)
+        sting = [
+            plus(tail, tilted(angle), reach) for angle, reach in ((170, 0.1 * body), (140, 0.25), (110, 0.4), (80, 0.5))
+        ]
+        scorpion = chain(
+            "tail", "abdomen", sting, [0.06, 0.05, 0.04, 0.03], (Hinge(X, -35, 35), Hinge(Y, -20, 20)), blend=0.02
+        )
         bones += scorpion.bones
         flesh += scorpion.flesh
     landmarks: dict[str, Vector] = {"nose": plus(face, Z, 0.1 * head), "tail": tail}
     for k in range(legs):
         share = k / (legs - 1)
         name = f"leg {k + 1}"
-        yaw = np.radians(55 - 110 * share + float(rng.uniform(-6, 6)))
+        yaw = np.radians(52 - 88 * share + float(rng.uniform(-6, 6)))
         out: Vector = unit((float(np.cos(yaw)), 0.0, float(np.sin(yaw))))
         root = (0.6 * thorax, high, front - 0.02 + share * (back - front + 0.04))
         across = cross(out, Y)
@@ -325,8 +348,16 @@ def _tripods(legs: int) -> tuple[Style, ...]:
         for side, parity in (("left", 0), ("right", 1)):
             ahead = (k + parity) % 2 == 0
             walk[f"{side} leg {k + 1} upper"] = (-20.0 if ahead else 15.0, 15.0 if ahead else 0.0)
-    up = {f"leg {k + 1} {part}": turns for k in range(legs) for part, turns in (("upper", (0.0, 36.0)), ("lower", (-38.0,)))}
-    low = {f"leg {k + 1} {part}": turns for k in range(legs) for part, turns in (("upper", (0.0, -25.0)), ("lower", (35.0,)))}
+    up = {
+        f"leg {k + 1} {part}": turns
+        for k in range(legs)
+        for part, turns in (("upper", (0.0, 36.0)), ("lower", (-38.0,)))
+    }
+    low = {
+        f"leg {k + 1} {part}": turns
+        for k in range(legs)
+        for part, turns in (("upper", (0.0, -25.0)), ("lower", (35.0,)))
+    }
     return Style(walk), Style(up, weight=0.5), Style(low, weight=0.5)
 
 
@@ -403,7 +434,9 @@ def _random_limb(
     for _ in range(count):
         direction = direction + 0.35 * rng.normal(size=3)
         direction /= np.linalg.norm(direction)
-        ends.append(plus(ends[-1], unit(tuple(direction)), length / count + (0.5 * radii[k] if len(ends) == 1 else 0.0)))
+        ends.append(
+            plus(ends[-1], unit(tuple(direction)), length / count + (0.5 * radii[k] if len(ends) == 1 else 0.0))
+        )
     taper = np.maximum(radius * np.linspace(1.2, float(rng.uniform(0.5, 1.2)), count + 1), 0.026)
     across = unit(tuple(np.cross(direction, rng.normal(size=3))))
     along = unit(tuple(direction))
@@ -428,8 +461,8 @@ def _is_clear(limb: Skeleton, flesh: list[Flesh], *, mirrored: bool) -> bool:
     gap = np.linalg.norm(own[:, None, :3] - others[:, :3], axis=2) - own[:, 3:] - others[:, 3]
     # near the root a limb leaves the trunk slowly: no closer than its way from there, in part
     way = np.linalg.norm(own[:, :3] - root[:3], axis=1) - root[3]
-    free = gap.min(axis=1) > np.minimum(0.06, 0.6 * way - 0.15)
-    aside = own[:, 0] - own[:, 3] > 0.025
+    free = gap.min(axis=1) > np.minimum(0.09, 0.6 * way - 0.1)
+    aside = own[:, 0] - own[:, 3] > 0.05
     return bool(free.all() and (aside.all() or not mirrored))
 
 
