@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
+from partwhole.datasets.cutting.relaxing import flip_inner_edges, relax_inside
 from partwhole.datasets.shapes.bodies.meshing import flip_edges, relax_step
 from partwhole.mesh import Mesh, decimate
 
@@ -47,11 +48,12 @@ class Triangulation:
 def retriangulate(
     mesh: Mesh, n_vertices: int, *, even: bool = False, seed: int | np.random.Generator = 0
 ) -> Triangulation:
-    """A random triangulation of a closed surface with `n_vertices` vertices.
+    """A random triangulation of a surface with `n_vertices` vertices.
 
     A stretched and roughened copy of the surface is decimated, so that each seed leaves other vertices. With `even`, the
     vertices then move along the surface and edges are flipped until triangles are nearly equilateral, as after
-    remeshing: few vertices stay where they were.
+    remeshing: few vertices stay where they were. A boundary stays a boundary: some of its vertices are left, and those
+    don't move.
 
     Parameters
     ----------
@@ -71,15 +73,11 @@ def retriangulate(
         raise ValueError(
             f"n_vertices={n_vertices} must lie between 4 and {mesh.n_vertices - 1}, fewer than {mesh.name} has"
         )
-    if not mesh.is_closed:
-        raise ValueError(
-            f"{mesh.name} has a boundary; only closed surfaces can be retriangulated, cut the result instead"
-        )
     rng = np.random.default_rng(seed)
     step = (mesh.area / mesh.n_vertices) ** 0.5
     rough = (0.5 if even else 0.15) * step * rng.normal(size=(mesh.n_vertices, 1))
     copy = (mesh.vertices + rough * mesh.vertex_normals) * rng.uniform(0.8, 1.25, size=3)
-    coarse = decimate(Mesh(copy, mesh.faces, name=mesh.name), n_vertices)
+    coarse = decimate(Mesh(copy, mesh.faces, name=mesh.name), n_vertices, keep_boundary=False)
     kept = coarse.to_fine
     if not even:
         corners = np.repeat(kept[:, None], 3, axis=1)
@@ -87,10 +85,11 @@ def retriangulate(
     finder = PointFinder(mesh)
     directions = mesh.vertex_normals[kept]
     vertices, faces = mesh.vertices[kept], coarse.mesh.faces
+    relax, flip = (relax_step, flip_edges) if mesh.is_closed else (relax_inside, flip_inner_edges)
     for _ in range(_RELAXATIONS):
-        vertices, faces = relax_step(vertices, faces)
+        vertices, faces = relax(vertices, faces)
         vertices = finder.places(vertices, directions).points(mesh.vertices)
-    faces = flip_edges(vertices, faces)
+    faces = flip(vertices, faces)
     places = finder.places(vertices, directions)
     return Triangulation(places.corners, places.weights, faces)
 
