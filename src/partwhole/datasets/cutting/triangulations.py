@@ -74,7 +74,8 @@ def retriangulate(
             f"n_vertices={n_vertices} must lie between 4 and {mesh.n_vertices - 1}, fewer than {mesh.name} has"
         )
     rng = np.random.default_rng(seed)
-    step = (mesh.area / mesh.n_vertices) ** 0.5
+    # heads, which are open, have small triangles next to large ones
+    step = (mesh.area / mesh.n_vertices) ** 0.5 if mesh.is_closed else mesh.vertex_areas[:, None] ** 0.5
     rough = (0.5 if even else 0.15) * step * rng.normal(size=(mesh.n_vertices, 1))
     copy = (mesh.vertices + rough * mesh.vertex_normals) * rng.uniform(0.8, 1.25, size=3)
     coarse = decimate(Mesh(copy, mesh.faces, name=mesh.name), n_vertices, keep_boundary=False)
