@@ -13,7 +13,12 @@ from partwhole.datasets.shapes.things import Thing, make_thing
 from partwhole.datasets.synthetic.folder import FolderPairs
 from partwhole.datasets.synthetic.generated import BodyPoses, PartKey, WholeKey, body_pairs
 from partwhole.datasets.synthetic.making import MadeSet, make_set
-from partwhole.datasets.synthetic.retriangulated import people_pairs, retriangulated_body_pairs
+from partwhole.datasets.synthetic.retriangulated import (
+    face_pairs,
+    people_pairs,
+    retriangulated_body_pairs,
+    thing_pairs,
+)
 from partwhole.datasets.transforms import with_fewer_vertices, with_parts_turned
 
 __all__ = [
@@ -39,6 +44,7 @@ __all__ = [
     "cut_plane",
     "cut_views",
     "cylinder",
+    "face_pairs",
     "make_body",
     "make_set",
     "make_thing",
@@ -50,6 +56,7 @@ __all__ = [
     "sphere",
     "sphere_cap",
     "swiss_roll",
+    "thing_pairs",
     "torus",
     "with_fewer_vertices",
     "with_parts_turned",

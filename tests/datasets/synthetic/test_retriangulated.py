@@ -12,7 +12,7 @@ import pytest
 from partwhole.datasets import make_body
 from partwhole.datasets.shapes.people import FILE, People
 from partwhole.datasets.shapes.people_poses import NEEDED
-from partwhole.datasets.synthetic import retriangulated
+from partwhole.datasets.synthetic import posed
 from partwhole.datasets.synthetic.generated import PartKey, WholeKey
 from partwhole.datasets.synthetic.retriangulated import people_pairs, retriangulated_body_pairs
 from partwhole.evaluation import evaluate_map
@@ -157,7 +157,7 @@ def test_wrong_arguments(people: People, knobs, message) -> None:
 @pytest.mark.parametrize("recipe", ["crumbs", ()])
 def test_wrong_recipes(recipe) -> None:
     with pytest.raises(ValueError, match="recipe must be one or several of 'pfaust-m'"):
-        retriangulated._checked_recipes.__wrapped__(recipe)
+        posed.checked_recipes.__wrapped__(recipe)
 
 
 @pytest.mark.real_data
