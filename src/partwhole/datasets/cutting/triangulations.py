@@ -135,7 +135,7 @@ class PointFinder:
         """
         mesh = self.mesh
         _, near = self._tree.query(points, k=min(_NEIGHBOURS, mesh.n_vertices))
-        faces = self._around[near].reshape(len(points), -1)
+        faces = _each_once(self._around[near].reshape(len(points), -1))
         a, b, c = (mesh.vertices[mesh.faces[faces, k]] for k in range(3))
         shares = weights_in_triangles(points[:, None], a, b, c)
         found = shares[..., :1] * a + shares[..., 1:2] * b + shares[..., 2:] * c
@@ -146,6 +146,23 @@ class PointFinder:
         rows = np.arange(len(points))
         corners = mesh.faces[faces[rows, best]]
         return Triangulation(corners, shares[rows, best], np.empty((0, 3), np.int64))
+
+
+def _each_once(numbers: Int[np.ndarray, "n k"]) -> Int[np.ndarray, "n j"]:
+    """The different numbers of each row in the order in which they come, the first one repeated where there are fewer.
+
+    >>> _each_once(np.array([[3, 3, 1, 3], [2, 5, 2, 4]])).tolist()
+    [[3, 1, 3], [2, 5, 4]]
+    """
+    order = np.argsort(numbers, axis=1, kind="stable")
+    in_order = np.take_along_axis(numbers, order, axis=1)
+    again = np.zeros(numbers.shape, bool)
+    np.put_along_axis(again, order[:, 1:], in_order[:, 1:] == in_order[:, :-1], axis=1)
+    most = int((~again).sum(axis=1).max())
+    front = np.argsort(again, axis=1, kind="stable")[:, :most]
+    return np.where(
+        np.take_along_axis(again, front, axis=1), numbers[:, :1], np.take_along_axis(numbers, front, axis=1)
+    )
 
 
 def weights_in_triangles(

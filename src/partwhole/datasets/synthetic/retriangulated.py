@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import get_args
 
 import numpy as np
 from jaxtyping import Float
@@ -202,6 +203,9 @@ def thing_pairs(
         raise ValueError(f"n_things={n_things} must be at least 1")
     low, high = checked_sizes(n_vertices)
     chosen: tuple[Kind | None, ...] = (kinds,) if kinds is None or isinstance(kinds, str) else tuple(kinds)
+    if not chosen or not set(chosen) <= {None, *get_args(Kind)}:
+        known = ", ".join(map(repr, get_args(Kind)))
+        raise ValueError(f"kinds must be one or several of {known}, or None for any, got {kinds!r}")
 
     def thing(number: int) -> Thing:
         return _thing(int(_FINER * high), chosen[number % len(chosen)], seed, number)
