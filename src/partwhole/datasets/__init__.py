@@ -1,6 +1,7 @@
 """Surfaces to work with: generated shapes, parts cut from any surface with exact ground truth, and published data sets."""
 
 from partwhole.datasets.cutting.cuts import Cut, cut_balls, cut_plane, cut_views, random_cuts
+from partwhole.datasets.cutting.damage import Damaged, damaged
 from partwhole.datasets.pairs import GroundTruth, Pair, Pairs
 from partwhole.datasets.published.pfaust import PFaust
 from partwhole.datasets.published.shrec16 import Shrec16
@@ -25,6 +26,7 @@ __all__ = [
     "Body",
     "BodyPoses",
     "Cut",
+    "Damaged",
     "Faces",
     "FolderPairs",
     "GroundTruth",
@@ -44,6 +46,7 @@ __all__ = [
     "cut_plane",
     "cut_views",
     "cylinder",
+    "damaged",
     "face_pairs",
     "make_body",
     "make_set",

@@ -183,14 +183,14 @@ def thing_pairs(
     Keys are `PartKey` ("thing", thing, pose, part) and `WholeKey` ("thing", thing, pose), pose 0 being undeformed. A
     thing is made when a pair of it is first asked for, in about a second, and the last 64 are kept.
 
+    Parameters that are not listed are those of `people_pairs`; `triangulations` are made for each thing.
+
     Parameters
     ----------
     n_things : random solids, see `make_thing`
     poses : deformations of each, see `Thing.pose`
     kinds : of the things; several take turns, and if None they are drawn
     strength : of the deformations
-
-    The other parameters are those of `people_pairs`; `triangulations` are made for each thing.
 
     Examples
     --------
@@ -260,6 +260,8 @@ def face_pairs(
     Heads are open at the neck, the mouth and the eyes, and so are the wholes. Keys are `PartKey` ("head", person,
     expression, part) and `WholeKey` ("head", person, expression), expression 0 being the neutral one.
 
+    Parameters that are not listed are those of `people_pairs`; all heads share the `triangulations`.
+
     Parameters
     ----------
     faces : the heads
@@ -267,8 +269,6 @@ def face_pairs(
     expressions : of each person that parts are cut from
     parts_per_pose : parts cut from each of these
     strength : of the expressions, see `Faces.random_expression`
-
-    The other parameters are those of `people_pairs`; all heads share the `triangulations`.
     """
     if not isinstance(faces, Faces):
         raise ValueError(f"faces must be Faces, got {in_short(faces)}; use pw.datasets.Faces(path)")
