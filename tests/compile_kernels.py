@@ -11,6 +11,7 @@ from partwhole.viewer.figures.map_figures import map_figure
 def main() -> None:
     body = pw.datasets.make_body("biped", 600, seed=0)
     cut = pw.datasets.random_cuts(body.rest, "pfaust-h", seed=0)
+    pw.datasets.random_cuts(body.rest, "views", seed=0)
     for method in ("dijkstra", "fast_marching", "exact"):
         for dtype in (np.float32, np.float64):
             pw.geodesic_distances(cut.part, method=method, dtype=dtype)

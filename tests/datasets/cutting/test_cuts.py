@@ -19,7 +19,8 @@ THREE_BALLS = Mesh(
     np.concatenate([BALL.vertices + np.array([3 * k, 0, 0]) for k in range(3)]),
     np.concatenate([BALL.faces + 40 * k for k in range(3)]),
 )
-RECIPES = ["pfaust-m", "pfaust-h", "cuts", "holes"]
+RECIPES = ["pfaust-m", "pfaust-h", "cuts", "holes", "views", "piece"]
+LEFT = {"cuts": (0.4, 0.8), "holes": (0.4, 0.7), "views": (0.1, 0.9), "piece": (0.1, 0.4)}
 
 
 def check_ground_truth(cut):
@@ -111,9 +112,9 @@ def test_recipes_leave_what_they_say(recipe):
         assert not np.array_equal(cut.vertex_map, other.vertex_map)
         scaled = random_cuts(whole.scaled(8.0), recipe, seed=1)
         np.testing.assert_array_equal(cut.vertex_map, scaled.vertex_map)
-        low, high = {"cuts": (0.4, 0.8), "holes": (0.4, 0.7)}.get(recipe, (0.2, 0.9))
+        low, high = LEFT.get(recipe, (0.2, 0.9))
         assert low <= cut.area_share <= high
-        if recipe != "cuts":
+        if recipe in ("pfaust-m", "pfaust-h", "holes"):
             assert len(cut.part.boundary_loops) >= 2
 
 

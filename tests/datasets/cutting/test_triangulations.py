@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from partwhole.datasets import cut_plane, sphere, torus
+from partwhole.datasets.cutting.relaxing import relax_inside
 from partwhole.datasets.cutting.triangulations import PointFinder, locate, retriangulate, weights_in_triangles
+from partwhole.datasets.shapes.bodies.meshing import relax_step
 
 BALL = sphere(1200)
 
@@ -79,10 +81,26 @@ def test_nearest_points_agree_with_a_search_over_the_triangle() -> None:
     assert (searched - away(shares)).max() < 0.1
 
 
+@pytest.mark.parametrize("even", [False, True])
+def test_a_boundary_stays_a_boundary(even: bool) -> None:
+    half = cut_plane(BALL, (0, 0, 0), (0, 0, 1)).part
+    mesh = retriangulate(half, 200, even=even, seed=1).of(half.vertices)
+    assert (mesh.n_vertices, mesh.n_components, len(mesh.boundary_loops), mesh.genus) == (200, 1, 1, 0)
+    assert mesh.area == pytest.approx(half.area, rel=0.05)
+    assert mesh.is_manifold
+    edge = half.vertices[half.boundary_vertices]
+    for point in mesh.vertices[mesh.boundary_vertices]:
+        assert np.linalg.norm(edge - point, axis=1).min() < 1e-6
+
+
+def test_relaxing_a_closed_surface_is_what_the_bodies_do() -> None:
+    coarse = retriangulate(BALL, 300, seed=2).of(BALL.vertices)
+    (one, faces), (two, same) = (relax(coarse.vertices, coarse.faces) for relax in (relax_inside, relax_step))
+    np.testing.assert_array_equal(faces, same)
+    np.testing.assert_allclose(one, two, atol=1e-12)
+
+
 def test_what_is_refused() -> None:
     with pytest.raises(ValueError, match="n_vertices=1200 must lie between 4 and 1199"):
         retriangulate(BALL, 1200)
-    half = cut_plane(BALL, (0, 0, 0), (0, 0, 1)).part
-    with pytest.raises(ValueError, match="has a boundary"):
-        retriangulate(half, 100)
     assert retriangulate(torus(n_vertices=800), 300, even=True).of(torus(n_vertices=800).vertices).genus == 1

@@ -41,7 +41,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
-@pytest.mark.parametrize("recipe", ["pfaust-m", "pfaust-h", "cuts", "holes"])
+@pytest.mark.parametrize("recipe", ["pfaust-m", "pfaust-h", "cuts", "holes", "views", "piece"])
 def test_parts_of_files_with_exact_ground_truth(recipe: Any, scans: Path, tmp_path: Path) -> None:
     steps: list[tuple[int, int]] = []
     made = make_set(scans, tmp_path / "set", recipe=recipe, parts=2, progress=lambda *now: steps.append(now))

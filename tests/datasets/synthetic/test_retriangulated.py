@@ -9,12 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from partwhole.datasets import make_body
+from partwhole.datasets import cut_plane, make_body, sphere
+from partwhole.datasets.shapes.faces import Faces
 from partwhole.datasets.shapes.people import FILE, People
 from partwhole.datasets.shapes.people_poses import NEEDED
-from partwhole.datasets.synthetic import retriangulated
+from partwhole.datasets.synthetic import posed
 from partwhole.datasets.synthetic.generated import PartKey, WholeKey
-from partwhole.datasets.synthetic.retriangulated import people_pairs, retriangulated_body_pairs
+from partwhole.datasets.synthetic.retriangulated import (
+    face_pairs,
+    people_pairs,
+    retriangulated_body_pairs,
+    thing_pairs,
+)
 from partwhole.evaluation import evaluate_map
 
 KNOBS: dict[str, Any] = {"n_vertices": (400, 600), "triangulations": 4, "recipe": "pfaust-m"}
@@ -134,6 +140,80 @@ def test_generated_bodies() -> None:
     assert found.errors.mean() < pair.whole.edge_lengths.mean()
 
 
+def off_by(pair) -> np.ndarray:
+    """How far the part's vertices lie from their true places, in edges of the whole; both undeformed and unturned."""
+    truth = pair.ground_truth
+    there, here = truth.points(pair.whole.vertices), pair.part.vertices[truth.part_vertices]
+    there, here = there - there.mean(axis=0), here - here.mean(axis=0)
+    growth = (there * here).sum() / (there * there).sum()
+    assert growth == pytest.approx(1, abs=0.08)
+    return np.linalg.norm(here - growth * there, axis=1) / pair.whole.edge_lengths.mean()
+
+
+@pytest.mark.parametrize("damage", [0.0, 1.0])
+def test_undeformed_things_lie_where_their_parts_lie(damage: float) -> None:
+    knobs: dict[str, Any] = {"n_vertices": (500, 600), "triangulations": 2, "damage": damage, "seed": 1}
+    pairs = thing_pairs(1, 2, 4, kinds="furniture", strength=0.0, yaw=0.0, recipe=("views", "cuts"), **knobs)
+    assert pairs.keys[0] == (PartKey("thing", 0, 1, 0), pairs.keys[0][1])
+    for pair in pairs:
+        away = off_by(pair)
+        assert np.median(away) < (0.5 if damage else 0.15)
+        assert away.max() < 2
+        assert (len(pair.ground_truth) == pair.part.n_vertices) or damage
+    if damage:
+        whole = thing_pairs(1, 2, 4, kinds="furniture", strength=0.0, yaw=0.0, **(knobs | {"damage": 0.0}))
+        assert whole[0].part.content_hash != pairs[0].part.content_hash
+        assert whole[0].whole.content_hash == pairs[0].whole.content_hash
+
+
+def test_deformed_things() -> None:
+    pairs = thing_pairs(2, 1, kinds=("tooth", "vessel"), n_vertices=500, recipe="piece", triangulations=2)
+    assert [whole for _, whole in pairs.keys] == [WholeKey("thing", 0, 0), WholeKey("thing", 1, 0)]
+    for pair in pairs:
+        found = evaluate_map(pair, pair.rounded().ground_truth.whole_vertices, method="dijkstra")
+        assert found.errors.mean() < pair.whole.edge_lengths.mean()
+
+
+@pytest.fixture(scope="module")
+def faces(tmp_path_factory: pytest.TempPathFactory) -> Faces:
+    """Half a ball that is open below, and grows wider or taller."""
+    half = cut_plane(sphere(900), (0, -0.3, 0), (0, 1, 0)).part
+    x, path = half.vertices * [0.8, 1.2, 1.0], tmp_path_factory.mktemp("faces") / "heads.npz"
+    sides = np.stack([x * [0.1, 0, 0], x * [0, 0.1, 0]])
+    np.savez(
+        path, neutral=x, faces=half.faces, identities=sides, expressions=sides, expression_names=np.array(["a", "b"])
+    )
+    return Faces(path)
+
+
+def test_heads_stay_open(faces: Faces) -> None:
+    pairs = face_pairs(faces, 2, 2, n_vertices=300, triangulations=4, wholes_per_part=3, same_person=0.5)
+    assert len(pairs) == 2 * 2 * 3
+    assert {part.body == whole.body for part, whole in pairs.keys} == {True, False}
+    for pair in pairs[:4]:
+        assert len(pair.whole.boundary_loops) == 1
+        assert pair.whole.n_vertices == 300
+        assert len(pair.ground_truth) == pair.part.n_vertices
+    (pair,) = face_pairs(faces, 1, 1, n_vertices=300, triangulations=2, strength=0.0, yaw=0.0, recipe="holes")
+    assert np.median(off_by(pair)) < 0.15
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda _: thing_pairs(0), "n_things=0 must be at least 1"),
+        (lambda _: thing_pairs(damage=1.5), "damage=1.5 must lie between 0 and 1"),
+        (lambda _: thing_pairs.__wrapped__(kinds="cloud"), "kinds must be one or several of 'furniture'"),
+        (lambda faces: face_pairs(faces, 0, n_vertices=300), "n_people=0 must be at least 1"),
+        (lambda faces: face_pairs(faces, n_vertices=3000), "n_vertices=3000 must be a number or .* and less than"),
+        (lambda _: face_pairs.__wrapped__("heads"), "faces must be Faces, got 'heads'"),
+    ],
+)
+def test_wrong_things_and_heads(faces: Faces, call, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        call(faces)
+
+
 @pytest.mark.parametrize(
     ("knobs", "message"),
     [
@@ -157,7 +237,7 @@ def test_wrong_arguments(people: People, knobs, message) -> None:
 @pytest.mark.parametrize("recipe", ["crumbs", ()])
 def test_wrong_recipes(recipe) -> None:
     with pytest.raises(ValueError, match="recipe must be one or several of 'pfaust-m'"):
-        retriangulated._checked_recipes.__wrapped__(recipe)
+        posed.checked_recipes.__wrapped__(recipe)
 
 
 @pytest.mark.real_data

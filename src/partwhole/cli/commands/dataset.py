@@ -46,9 +46,10 @@ def make(
         int | None, typer.Option(min=1, help="Number of bodies to generate instead, in several poses.")
     ] = None,
     recipe: Annotated[
-        Literal["pfaust-m", "pfaust-h", "cuts", "holes"],
+        Literal["pfaust-m", "pfaust-h", "cuts", "holes", "views", "piece"],
         typer.Option(
-            help="What is cut away: 4 large or 13 small geodesic balls, one side of a plane, or many small holes."
+            help="What is cut away: 4 large or 13 small geodesic balls, one side of a plane, many small holes, what one "
+            "to three cameras don't see, or all but a small piece."
         ),
     ] = "pfaust-m",
     parts: Annotated[int, typer.Option(min=1, help="Parts to cut from each mesh.")] = 1,

@@ -1,4 +1,4 @@
-"""Parts of a surface with exact ground truth: cutting by planes and by geodesic balls.
+"""Parts of a surface with exact ground truth: cutting by planes and geodesic balls, and what cameras see of it.
 
 A part's vertices are vertices of the whole and its faces are faces of the whole, so the correspondence is known exactly.
 """
@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from partwhole.datasets.cutting.views import random_eyes, seen_faces
 from partwhole.geodesics import geodesic_distances
 from partwhole.mesh import Mesh
 from partwhole.mesh.surface import check_mesh
@@ -19,14 +20,16 @@ from partwhole.store.arguments import as_array, as_numbers, check_seed
 
 Point = Sequence[float] | np.ndarray
 DistanceMethod = Literal["dijkstra", "fast_marching", "exact"]
-Recipe = Literal["pfaust-m", "pfaust-h", "cuts", "holes"]
+Recipe = Literal["pfaust-m", "pfaust-h", "cuts", "holes", "views", "piece"]
 
 # Number and radius of the balls on a surface of area 1.
 _PFAUST = {"pfaust-m": (4, 0.16), "pfaust-h": (13, 0.1)}
 # Share of the area that is left.
-_AREA_LEFT = {"cuts": (0.4, 0.8), "holes": (0.4, 0.7)}
+_AREA_LEFT = {"cuts": (0.4, 0.8), "holes": (0.4, 0.7), "views": (0.1, 1.0), "piece": (0.1, 0.4)}
 # Radii of the small holes on a surface of area 1.
 _HOLE_RADII = (0.02, 0.05)
+# A piece is a ball whose radius varies by about this share with the direction.
+_UNEVEN = 0.25
 _ATTEMPTS = 50
 
 
@@ -109,6 +112,30 @@ def cut_balls(
     return _keep(mesh, beyond > 0, "the balls")
 
 
+def cut_views(mesh: Mesh, eyes: Point | Sequence[Point]) -> Cut:
+    """Keep the faces that at least one of several cameras sees, as a scanner or a depth camera would.
+
+    A face is seen if it is turned towards the camera, not too slanted, and nothing hides it; see `seen_faces`. The
+    largest connected piece is kept.
+
+    Parameters
+    ----------
+    mesh : the whole, oriented outwards
+    eyes : where the cameras stand, one point or several
+
+    Examples
+    --------
+    >>> from partwhole.datasets.shapes.primitives import sphere
+    >>> [round(cut_views(sphere(1000), (0, 0, distance)).area_share, 2) for distance in (1.5, 4)]
+    [0.12, 0.31]
+    """
+    check_mesh(mesh)
+    places = np.atleast_2d(as_numbers("eyes", eyes))
+    if places.ndim != 2 or places.shape[1] != 3 or len(places) == 0 or not np.isfinite(places).all():
+        raise ValueError(f"eyes must be points of three finite numbers, got shape {places.shape}")
+    return _keep_faces(mesh, np.any([seen_faces(mesh, eye) for eye in places], axis=0), "the views")
+
+
 def random_cuts(mesh: Mesh, recipe: Recipe = "pfaust-m", seed: int | np.random.Generator = 0) -> Cut:
     """A part made like those of the published data sets; radii are for area 1 and scale with √area.
 
@@ -117,7 +144,8 @@ def random_cuts(mesh: Mesh, recipe: Recipe = "pfaust-m", seed: int | np.random.G
     mesh : the whole
     recipe : "pfaust-m": 4 geodesic balls of radius 0.16 removed; "pfaust-h": 13 balls of radius 0.1; "cuts": one side
         of a random plane, 40 to 80 % of the area; "holes": small balls removed at random places until 40 to 70 % of
-        the area are left. Always the largest connected piece.
+        the area are left; "views": what one to three cameras around the surface see of it, at least 10 % of the area;
+        "piece": a geodesic ball with an uneven rim, 10 to 40 % of the area. Always the largest connected piece.
     seed : decides where
 
     Examples
@@ -140,10 +168,10 @@ def random_cuts(mesh: Mesh, recipe: Recipe = "pfaust-m", seed: int | np.random.G
     low, high = _AREA_LEFT[recipe]
     for _ in range(_ATTEMPTS):
         target = rng.uniform(low, high)
-        keep = _one_side(mesh, target, rng) if recipe == "cuts" else _eroded(mesh, target, rng)
-        if not keep[mesh.faces].all(axis=1).any():
+        kept = _kept_faces(mesh, recipe, target, rng)
+        if not kept.any():
             continue
-        cut = _keep(mesh, keep, recipe)
+        cut = _keep_faces(mesh, kept, recipe)
         if low <= cut.area_share <= high:
             return cut
     raise ValueError(
@@ -151,6 +179,26 @@ def random_cuts(mesh: Mesh, recipe: Recipe = "pfaust-m", seed: int | np.random.G
         f"{mesh.name} ({mesh.n_vertices} vertices, {mesh.n_components} components); "
         "use mesh.largest_component(), or a finer mesh"
     )
+
+
+def _kept_faces(mesh: Mesh, recipe: Recipe, target: float, rng: np.random.Generator) -> Bool[np.ndarray, "m"]:
+    if recipe == "views":
+        return np.any([seen_faces(mesh, eye) for eye in random_eyes(mesh, rng)], axis=0)
+    keep = {"cuts": _one_side, "holes": _eroded, "piece": _uneven_ball}[recipe](mesh, target, rng)
+    return keep[mesh.faces].all(axis=1)
+
+
+def _uneven_ball(mesh: Mesh, target: float, rng: np.random.Generator) -> Bool[np.ndarray, "n"]:
+    """The vertices nearest to a random one, where distances are stretched by a smooth random function of the place."""
+    centre = int(rng.choice(np.unique(mesh.faces)))
+    away = np.asarray(geodesic_distances(mesh, [centre], method="dijkstra"))[0]
+    # waves about as long as the piece is wide
+    waves = rng.normal(size=(3, 4)) * 2 * np.pi / (2 * (target * mesh.area) ** 0.5)
+    noise = np.cos(mesh.vertices @ waves + rng.uniform(0, 2 * np.pi, size=4)).mean(axis=1)
+    reached = away * np.exp(2 * _UNEVEN * noise)
+    order = np.argsort(reached)
+    share = np.cumsum(mesh.vertex_areas[order]) / mesh.area
+    return reached <= reached[order[min(int(np.searchsorted(share, target)), len(share) - 1)]]
 
 
 def _one_side(mesh: Mesh, target: float, rng: np.random.Generator) -> Bool[np.ndarray, "n"]:
@@ -176,20 +224,27 @@ def _eroded(mesh: Mesh, target: float, rng: np.random.Generator) -> Bool[np.ndar
 
 
 def _keep(mesh: Mesh, keep: Bool[np.ndarray, "n"], cutter: str) -> Cut:
-    """The largest piece of what is kept, without vertices that join two pieces by a single point."""
+    return _keep_faces(mesh, keep[mesh.faces].all(axis=1), cutter)
+
+
+def _keep_faces(mesh: Mesh, kept: Bool[np.ndarray, "m"], cutter: str) -> Cut:
+    """The largest piece of the faces kept, without vertices that join two pieces by a single point."""
     vertex_map = np.arange(mesh.n_vertices)
     part = mesh
     while True:
-        if not keep[part.faces].all(axis=1).any():
+        if not kept.any():
             raise ValueError(f"{cutter} left no face of {mesh.name} ({mesh.n_vertices} vertices); cut less away")
-        part, kept = part.submesh(keep)
-        vertex_map = vertex_map[kept]
-        part, kept = part.largest_component()
-        vertex_map = vertex_map[kept]
+        faces = part.faces[kept]
+        left = np.unique(faces)
+        part = Mesh(part.vertices[left], np.searchsorted(left, faces), name=part.name)
+        vertex_map = vertex_map[left]
+        part, left = part.largest_component()
+        vertex_map = vertex_map[left]
         # where the whole is a manifold the part shall be one: a vertex between two fans of faces goes, too
         keep = (part.fans_per_vertex <= 1) | (mesh.fans_per_vertex[vertex_map] > 1)
         if keep.all():
             return Cut(part, vertex_map, mesh)
+        kept = keep[part.faces].all(axis=1)
 
 
 def _checked_vector(values: Point, name: str) -> Float[np.ndarray, "3"]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
+from partwhole.datasets.cutting.relaxing import flip_inner_edges, relax_inside
 from partwhole.datasets.shapes.bodies.meshing import flip_edges, relax_step
 from partwhole.mesh import Mesh, decimate
 
@@ -47,11 +48,12 @@ class Triangulation:
 def retriangulate(
     mesh: Mesh, n_vertices: int, *, even: bool = False, seed: int | np.random.Generator = 0
 ) -> Triangulation:
-    """A random triangulation of a closed surface with `n_vertices` vertices.
+    """A random triangulation of a surface with `n_vertices` vertices.
 
     A stretched and roughened copy of the surface is decimated, so that each seed leaves other vertices. With `even`, the
     vertices then move along the surface and edges are flipped until triangles are nearly equilateral, as after
-    remeshing: few vertices stay where they were.
+    remeshing: few vertices stay where they were. A boundary stays a boundary: some of its vertices are left, and those
+    don't move.
 
     Parameters
     ----------
@@ -71,15 +73,12 @@ def retriangulate(
         raise ValueError(
             f"n_vertices={n_vertices} must lie between 4 and {mesh.n_vertices - 1}, fewer than {mesh.name} has"
         )
-    if not mesh.is_closed:
-        raise ValueError(
-            f"{mesh.name} has a boundary; only closed surfaces can be retriangulated, cut the result instead"
-        )
     rng = np.random.default_rng(seed)
-    step = (mesh.area / mesh.n_vertices) ** 0.5
+    # heads, which are open, have small triangles next to large ones
+    step = (mesh.area / mesh.n_vertices) ** 0.5 if mesh.is_closed else mesh.vertex_areas[:, None] ** 0.5
     rough = (0.5 if even else 0.15) * step * rng.normal(size=(mesh.n_vertices, 1))
     copy = (mesh.vertices + rough * mesh.vertex_normals) * rng.uniform(0.8, 1.25, size=3)
-    coarse = decimate(Mesh(copy, mesh.faces, name=mesh.name), n_vertices)
+    coarse = decimate(Mesh(copy, mesh.faces, name=mesh.name), n_vertices, keep_boundary=False)
     kept = coarse.to_fine
     if not even:
         corners = np.repeat(kept[:, None], 3, axis=1)
@@ -87,10 +86,11 @@ def retriangulate(
     finder = PointFinder(mesh)
     directions = mesh.vertex_normals[kept]
     vertices, faces = mesh.vertices[kept], coarse.mesh.faces
+    relax, flip = (relax_step, flip_edges) if mesh.is_closed else (relax_inside, flip_inner_edges)
     for _ in range(_RELAXATIONS):
-        vertices, faces = relax_step(vertices, faces)
+        vertices, faces = relax(vertices, faces)
         vertices = finder.places(vertices, directions).points(mesh.vertices)
-    faces = flip_edges(vertices, faces)
+    faces = flip(vertices, faces)
     places = finder.places(vertices, directions)
     return Triangulation(places.corners, places.weights, faces)
 
@@ -135,7 +135,7 @@ class PointFinder:
         """
         mesh = self.mesh
         _, near = self._tree.query(points, k=min(_NEIGHBOURS, mesh.n_vertices))
-        faces = self._around[near].reshape(len(points), -1)
+        faces = _each_once(self._around[near].reshape(len(points), -1))
         a, b, c = (mesh.vertices[mesh.faces[faces, k]] for k in range(3))
         shares = weights_in_triangles(points[:, None], a, b, c)
         found = shares[..., :1] * a + shares[..., 1:2] * b + shares[..., 2:] * c
@@ -146,6 +146,23 @@ class PointFinder:
         rows = np.arange(len(points))
         corners = mesh.faces[faces[rows, best]]
         return Triangulation(corners, shares[rows, best], np.empty((0, 3), np.int64))
+
+
+def _each_once(numbers: Int[np.ndarray, "n k"]) -> Int[np.ndarray, "n j"]:
+    """The different numbers of each row in the order in which they come, the first one repeated where there are fewer.
+
+    >>> _each_once(np.array([[3, 3, 1, 3], [2, 5, 2, 4]])).tolist()
+    [[3, 1, 3], [2, 5, 4]]
+    """
+    order = np.argsort(numbers, axis=1, kind="stable")
+    in_order = np.take_along_axis(numbers, order, axis=1)
+    again = np.zeros(numbers.shape, bool)
+    np.put_along_axis(again, order[:, 1:], in_order[:, 1:] == in_order[:, :-1], axis=1)
+    most = int((~again).sum(axis=1).max())
+    front = np.argsort(again, axis=1, kind="stable")[:, :most]
+    return np.where(
+        np.take_along_axis(again, front, axis=1), numbers[:, :1], np.take_along_axis(numbers, front, axis=1)
+    )
 
 
 def weights_in_triangles(

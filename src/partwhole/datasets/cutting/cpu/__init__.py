@@ -1,0 +1,1 @@
+"""Kernels of cutting, compiled by numba; imported at the point of use."""
