@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -80,7 +82,7 @@ def test_marching_any_values_gives_a_closed_manifold():
 
 def test_flesh_with_a_handle_is_returned_as_the_grid_shows_it():
     corners = [(np.cos(a), np.sin(a), 0.0) for a in np.linspace(0, 2 * np.pi, 7)]
-    ring = [Flesh("bone", start, end, 0.2, 0.2, 0.05) for start, end in zip(corners, corners[1:], strict=False)]
+    ring = [Flesh("bone", start, end, 0.2, 0.2, 0.05) for start, end in pairwise(corners)]
     mesh = mesh_flesh(ring, 500, refinements=1)
     assert mesh.genus == 1
     assert mesh.n_vertices > 500
