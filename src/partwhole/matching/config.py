@@ -144,6 +144,7 @@ class AugmentationConfig(Group):
     tilt : and then about a horizontal axis in any direction, by an angle between ± so many degrees
     noise, noise_limit : standard deviation of the noise added to positions, and the value it is clipped at
     scaling : range of the factor that each axis is stretched by
+    bending : standard deviation, at most, of each coefficient of a smooth random displacement, in √area of the whole
     """
 
     rotation: float = _not_negative(90.0)
@@ -151,6 +152,7 @@ class AugmentationConfig(Group):
     noise: float = _not_negative(0.01)
     noise_limit: float = _not_negative(0.05)
     scaling: tuple[float, float] = (0.9, 1.1)
+    bending: float = _not_negative(0.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -29,6 +29,8 @@ from partwhole.store.compute import available_cores
 Blocks = Callable[[int], Sequence[Pair]]
 
 _WAIT = 0.05
+# gradients of eigenfunctions are cut off here: those of 100 eigenfunctions of area 1 are below 200, but at slivers
+_STEEPEST = 1000.0
 # sizes of the buffers that pairs of any size are copied into
 PART_SIZES = (384, 768, 1152, 1600, 2112, 2816, 3840, 5120)
 WHOLE_SIZES = (1152, 1600, 2112, 2816, 3840, 5120)
@@ -181,8 +183,11 @@ def make_block(blocks: Blocks, number: int, eigenpairs: int, path: Path) -> None
     for side, held in (("part", list(parts.values())), ("whole", list(wholes.values()))):
         arrays[f"{side}_sizes"] = np.array([len(one["mass"]) for one in held], np.int64)
         arrays[f"{side}_values"] = np.array([one["values"] for one in held], np.float32).reshape(-1, eigenpairs)
-        for name, dtype in (("points", np.float32), ("normals", np.float32), ("mass", np.float32), ("basis", np.float16)):
-            arrays[f"{side}_{name}"] = np.concatenate([one[name] for one in held]).astype(dtype) if held else np.zeros(0)
+        for name in ("points", "normals", "mass"):
+            arrays[f"{side}_{name}"] = np.concatenate([one[name] for one in held])
+        # gradients at slivers may be beyond what half precision holds
+        basis = np.concatenate([one["basis"] for one in held])
+        arrays[f"{side}_basis"] = np.clip(basis, -_STEEPEST, _STEEPEST).astype(np.float16)
     with atomic_write(path) as file:
         np.savez(file, **arrays)
 
