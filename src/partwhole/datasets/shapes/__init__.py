@@ -1,1 +1,1 @@
-"""Generated surfaces: primitives, the Swiss roll, bodies, people."""
+"""Generated surfaces: primitives, the Swiss roll, bodies, people, things, heads."""
