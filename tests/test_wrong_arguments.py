@@ -129,6 +129,7 @@ LEARNED = """
     pw.evaluate(matcher, pairs, refine="x") | refine must be a whole number, got 'x'
     pw.evaluate(matcher, pairs, progress=True) | progress must be a function
     pw.WormholeLoss("x") | weight must be a number, got 'x'
+    pw.WormholeLoss(masked_sides="whole") | masked_sides must be 'part' or 'both', got 'whole'
     matcher.save(None) | path must be a path, a str or pathlib.Path, got None
 """
 BEGIN = """

@@ -271,7 +271,8 @@ class Study:
 
     def _stock_of(self, trained_on: str, pairs: list[Pair], config: TrainingConfig) -> PreparedPairs:
         # what surfaces depend on; the weights of the loss and its temperature do not matter to them
-        choices = {name: config.choices[name] for name in ("criterion", "mask", "distances", "low_pass", "precision")}
+        names = ("criterion", "mask", "masked_sides", "distances", "low_pass", "precision")
+        choices = {name: config.choices[name] for name in names}
         supervised = config.loss.correspondence_weight > 0
         sizes = {"eigenpairs": config.eigenpairs, "diffusion_eigenpairs": config.network.diffusion_eigenpairs}
         wanted = {"pairs": trained_on, "supervised": supervised, **sizes, **choices}
@@ -280,7 +281,7 @@ class Study:
             different = {name for name in wanted if wanted[name] != held[0][name]}
             if not different:
                 return held[1]
-            if different <= {"criterion", "mask"}:
+            if different <= {"criterion", "mask"} and config.loss.masked_sides == "part":
                 self._stock = wanted, reweighted(held[1], config)
                 return self._stock[1]
         # two of them may not fit on the device

@@ -171,7 +171,8 @@ def _adapted(
         from partwhole.matching.training.cuda.captured import Buffers
 
         assert whole.distances is not None
-        buffers = Buffers.of_size(len(part), len(whole), part, whole.distances.dtype)
+        masked = whole.mask is not None
+        buffers = Buffers.of_size(len(part), len(whole), part, whole.distances.dtype, whole_mask=masked)
         buffers.load(part, whole)
         part, whole, both = buffers.part, buffers.whole, buffers.both
 

@@ -123,6 +123,8 @@ def train(
     cache = Cache.meant(cache)
     check_function("progress", progress, called_with="(what is done, how much is done, how much there is)")
     check_folder(folder, resume=resume)
+    if loss is not None:
+        config = configured_by(loss, config)
     options: dict[str, Any] = {"device": device, "cache": cache, "workers": workers, "progress": progress}
     if teacher is not None and not config.loss.correspondence_weight:
         raise ValueError("a teacher is not listened to with correspondence_weight=0; give it a weight, such as 3")
@@ -142,8 +144,6 @@ def train(
         name: given if isinstance(given, Benchmark) else Benchmark(given, name=name, keep=True, **options)
         for name, given in (watch or {}).items()
     }
-    if loss is not None:
-        config = configured_by(loss, config)
     loss = loss or loss_of(config)
     record = RunFolder(folder, config, loss, stock, resume=resume)
 
