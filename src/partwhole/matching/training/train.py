@@ -19,7 +19,7 @@ import torch
 from partwhole.matching.config import MatchOptions, ReadOut, TrainingConfig
 from partwhole.matching.evaluation import Benchmark
 from partwhole.matching.matcher import Matcher
-from partwhole.matching.network.diffusion_net import Network, new_network
+from partwhole.matching.network.diffusion_net import Network, is_made_by, new_network, shapes_of
 from partwhole.matching.network.surface import SurfacePair
 from partwhole.matching.network.weights import versions
 from partwhole.matching.pipeline import found_map
@@ -76,6 +76,7 @@ def train(
     config: TrainingConfig | None = None,
     *,
     loss: Loss | None = None,
+    network: Network | None = None,
     start: Matcher | None = None,
     teacher: Method | None = None,
     validation: Sequence | PreparedPairs | None = None,
@@ -95,6 +96,8 @@ def train(
     pairs : of any data set; or what `prepare_pairs` made of them
     config : every choice; `preset("pfaust-h")` has the paper's
     loss : in the place of λ_geo WormholeLoss + λ_ortho OrthogonalityLoss
+    network : in the place of the `DiffusionNet` that `config.network` describes; a copy is trained, from the weights it has.
+        To go on with a run, or to `Matcher.load` what came of it, such a network must be given again
     start : begin with these weights instead of random ones, of a network of the same size
     teacher : its maps stand in the place of the ground truth, for `correspondence_weight`; on the same device
     validation : pairs that are not trained on; the weights with the lowest loss on them are kept beside the final ones
@@ -118,7 +121,7 @@ def train(
     (('distortion', 'orthogonality'), (5, 2))
     """
     config = TrainingConfig() if config is None else config
-    _check_kinds(config, loss, watch, start=start, teacher=teacher)
+    _check_kinds(config, loss, watch, network, start=start, teacher=teacher)
     check_device(device)
     cache = Cache.meant(cache)
     check_function("progress", progress, called_with="(what is done, how much is done, how much there is)")
@@ -149,9 +152,7 @@ def train(
 
     with reproducibly(config, device), _threads_for(stock, device), closing(record):
         torch.manual_seed(random_seed(config.optimisation.seed))
-        network = new_network(config.network).to(device)
-        if start is not None:
-            begin_with(network, start.standing(config.search.vertical))
+        network = _network(config, network, start).to(device)
         optimiser = adam(network, config, device)
         state = record.resumed(network, optimiser)
         step = _steps(network, optimiser, loss, stock, config, device)
@@ -238,10 +239,21 @@ def with_teacher_maps(
     return replace(stock, truths=truths, teacher=str(teacher.card.get("name", "network")))
 
 
+def _network(config: TrainingConfig, given: Network | None, start: Matcher | None) -> Network:
+    """The network to train: of the config, or a copy of the one that is given; with the weights to start with."""
+    own = start is not None and not is_made_by(start.config.network, start.network)
+    if given is None and start is not None and own:
+        # a matcher that is trained further brings its network, frozen
+        given = deepcopy(start.network).requires_grad_(True)
+    network = new_network(config.network) if given is None else deepcopy(given)
+    if start is not None:
+        begin_with(network, start.standing(config.search.vertical))
+    return network
+
+
 def begin_with(network: Network, start: Matcher) -> None:
     """Give the network the weights of a matcher."""
-    ours, theirs = ({n: tuple(w.shape) for n, w in m.state_dict().items()} for m in (network, start.network))
-    if ours != theirs:
+    if shapes_of(network.state_dict()) != shapes_of(start.network.state_dict()):
         raise ValueError(
             f"the weights to start with ({start.card.get('name', 'network')}) are of a network of another size; take its "
             "inputs, width, blocks and features as choices of the run"
@@ -260,7 +272,7 @@ def _steps(
     network.train()
     # surfaces with fewer vertices than eigenpairs were asked for don't fit the buffers of the others
     ragged = len({surface.values.shape[-1] for surface in (*stock.parts, *stock.wholes)}) > 1
-    if device == "cpu" or ragged:
+    if device == "cpu" or ragged or not network.takes_batches:
         return plain_steps(network, optimiser, loss, stock, config)
     from partwhole.matching.training.cuda.captured import captured_steps
 
@@ -308,7 +320,7 @@ def mean_loss(network: Network, loss: Loss, stock: PreparedPairs, config: Traini
     return float(torch.stack(terms).mean())
 
 
-def _check_kinds(config: object, loss: object, watch: object, **matchers: object) -> None:
+def _check_kinds(config: object, loss: object, watch: object, network: object, **matchers: object) -> None:
     if not isinstance(config, TrainingConfig):
         remedy = f"; use partwhole.matching.preset({config!r})" if isinstance(config, str) else ""
         raise ValueError(f"config must be a TrainingConfig, got {in_short(config)}{remedy}")
@@ -316,6 +328,12 @@ def _check_kinds(config: object, loss: object, watch: object, **matchers: object
         raise ValueError(f"loss must be a Loss such as pw.WormholeLoss(1e3), got {in_short(loss)}")
     if watch is not None and not isinstance(watch, Mapping):
         raise ValueError(f"watch must be pairs by name, such as {{'test': pairs}}, got {in_short(watch)}")
+    if network is not None and not isinstance(network, Network):
+        raise ValueError(f"network must be a partwhole.matching.Network, got {in_short(network)}")
+    if network is not None and not any(weight.requires_grad for weight in network.parameters()):
+        raise ValueError(
+            f"{type(network).__name__} has no weights that can be trained; if they are frozen, network.requires_grad_(True)"
+        )
     for name, given in matchers.items():
         if given is not None:
             check_method(given, name)
