@@ -41,9 +41,9 @@ from partwhole.cli.shared.options import (
     WorkersOption,
     check_folder,
     check_torch,
-    complete_model,
     load_model,
     model_file,
+    model_option,
     open_cache,
     output_folder,
     suggest_gpu,
@@ -78,19 +78,11 @@ IterationsOption = Annotated[
 SeedOption = Annotated[int | None, typer.Option(min=0, help="Random seed; 0 if not given.")]
 StartOption = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME|PATH",
-        autocompletion=complete_model,
-        help="Start from the weights of this model; the network then has its size.",
-    ),
+    model_option(help="Start from the weights of this model; the network then has its size."),
 ]
 TeacherOption = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME|PATH",
-        autocompletion=complete_model,
-        help="Also learn from the maps of this model, as if they were ground truth.",
-    ),
+    model_option(help="Also learn from the maps of this model, as if they were ground truth."),
 ]
 VerticesOption = Annotated[
     int | None,
