@@ -22,12 +22,12 @@ from partwhole.matching.evaluation import Benchmark
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.network.surface import Surface, pair_weights
 from partwhole.matching.network.weights import read_tensors
-from partwhole.matching.scans.prepare import Progress
 from partwhole.matching.training.prepared_pairs import PreparedPairs, prepare_pairs
 from partwhole.matching.training.run_folder import MODEL, STATE, RunState
 from partwhole.matching.training.train import train
 from partwhole.mesh import Mesh
 from partwhole.store.cache import Cache, hash_of
+from partwhole.store.progress import Progress
 
 READ_OUTS: tuple[ReadOut, ...] = ("spectral", "features")
 

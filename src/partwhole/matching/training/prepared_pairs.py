@@ -15,11 +15,11 @@ from partwhole.criterion.loops import twice_genus
 from partwhole.datasets.pairs import GroundTruth, Pair, given_pairs
 from partwhole.matching.config import TrainingConfig
 from partwhole.matching.network.surface import Surface, distances_of, pair_weights, surface_of, whole_with_loss
-from partwhole.matching.scans.prepare import Progress
 from partwhole.mesh import Mesh
 from partwhole.spectral.cached import fill_cache, is_cached
 from partwhole.store.arguments import check_device, check_whole_number
 from partwhole.store.cache import Cache, CacheGiven
+from partwhole.store.progress import Progress
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,7 +80,7 @@ def prepare_pairs(
     device : "cpu" or "cuda"
     cache : where eigenpairs are kept: a `Cache`, a folder, True for the default one, or None for nowhere
     workers : processes that compute eigenpairs; default as many as there are cores
-    progress : called with (what is done, how much is done, how much there is)
+    progress : called with (what is done, steps done, steps in all)
     """
     check_device(device)
     check_whole_number("workers", workers, or_none=True)

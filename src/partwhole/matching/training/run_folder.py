@@ -19,13 +19,13 @@ from partwhole.matching.config import TrainingConfig
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.network.diffusion_net import Network, shapes_of
 from partwhole.matching.network.weights import read_tensors, versions, write_tensors
-from partwhole.matching.scans.prepare import Progress
 from partwhole.matching.training.logs import RunLog
 from partwhole.matching.training.losses import Loss
 from partwhole.matching.training.prepared_pairs import PreparedPairs
 from partwhole.matching.training.steps import learning_rate
 from partwhole.store.arguments import checked_path
 from partwhole.store.atomic import atomic_write
+from partwhole.store.progress import Progress
 
 # what is recorded of an evaluation; of validation pairs the loss
 SHOWN = ("micro", "macro", "median pair", "worst pair", "% above 0.15")

@@ -23,7 +23,6 @@ from partwhole.matching.network.diffusion_net import Network, is_made_by, new_ne
 from partwhole.matching.network.surface import SurfacePair
 from partwhole.matching.network.weights import versions
 from partwhole.matching.pipeline import found_map
-from partwhole.matching.scans.prepare import Progress
 from partwhole.matching.search.method import Method, check_method
 from partwhole.matching.training.losses import Loss, configured_by, loss_of
 from partwhole.matching.training.prepared_pairs import PreparedPairs, prepare_pairs
@@ -39,8 +38,9 @@ from partwhole.matching.training.steps import (
     reproducibly,
     set_rate,
 )
-from partwhole.store.arguments import check_device, check_function, in_short
+from partwhole.store.arguments import check_device, in_short
 from partwhole.store.cache import Cache, CacheGiven
+from partwhole.store.progress import Progress, check_progress
 
 # vertices of surfaces that one thread trains on as fast as several
 _SMALL = 1000
@@ -107,7 +107,7 @@ def train(
     resume : go on with the run in the folder
     device : "cpu" or "cuda"
     cache, workers : for eigenpairs, see `prepare_pairs`
-    progress : called with (what is done, how much is done, how much there is)
+    progress : called with (what is done, steps done, steps in all)
     heartbeat : called between iterations, every few seconds, with how far the run has come; what it raises ends the run,
         which is saved first and can go on from there
 
@@ -124,7 +124,7 @@ def train(
     _check_kinds(config, loss, watch, network, start=start, teacher=teacher)
     check_device(device)
     cache = Cache.meant(cache)
-    check_function("progress", progress, called_with="(what is done, how much is done, how much there is)")
+    check_progress(progress)
     check_folder(folder, resume=resume)
     if loss is not None:
         config = configured_by(loss, config)
