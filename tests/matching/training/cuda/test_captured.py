@@ -21,7 +21,7 @@ from partwhole.matching import (
 )
 from partwhole.matching.network.diffusion_net import new_network
 from partwhole.matching.training.cuda.captured import Buffers, captured_steps, rounded_up
-from partwhole.matching.training.losses import loss_of
+from partwhole.matching.training.losses import loss_of, pulled_back
 from partwhole.matching.training.steps import adam, losses_of_pair, plain_steps, reproducibly
 
 STILL: dict[str, Any] = {"dropout": 0.0, "rotation": 0.0, "noise": 0.0, "scaling": (1.0, 1.0)}
@@ -174,6 +174,16 @@ def test_rounded_products_hardly_change_the_loss(small, still, cache, precision)
         for chosen in ("float32", precision)
     )
     np.testing.assert_allclose(rounded, exact, rtol=0.02, atol=0.02)
+
+
+@pytest.mark.gpu
+def test_masks_in_half_precision() -> None:
+    torch.manual_seed(0)
+    P = torch.softmax(4 * torch.randn(300, 500, device="cuda"), dim=1)
+    M = torch.rand(500, 500, device="cuda")
+    found, expected = pulled_back(P, M.half()), pulled_back(P.double(), M.double())
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found.double(), expected, rtol=5e-3, atol=5e-3)
 
 
 @pytest.mark.gpu
