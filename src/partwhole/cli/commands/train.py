@@ -338,7 +338,8 @@ def _trained(
     options: dict[str, Any],
 ) -> TrainingRun:
     from partwhole.matching.evaluation import Benchmark
-    from partwhole.matching.training.train import stock_for, takes_distances, train
+    from partwhole.matching.training.data import stock_for, takes_distances
+    from partwhole.matching.training.train import train
 
     watch = {}
     if sources.watched is not None:
