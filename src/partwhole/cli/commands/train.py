@@ -357,7 +357,8 @@ def _trained(
         None if file is None else load_model(file, request.device) for file in (request.start, request.teacher)
     )
     if takes_distances(request.config, teacher=teacher):
-        check_memory([*held, *unseen], device=request.device, for_loss=True)
+        masks = request.config.loss.masked_sides == "both"
+        check_memory([*held, *unseen], device=request.device, for_loss=True, whole_masks=masks)
     knobs: dict[str, Any] = {"teacher": teacher, "progress": report, **options}
     stock = stock_for(held, request.config, **knobs)
     validation = stock_for(unseen, request.config, **knobs) if unseen else None
