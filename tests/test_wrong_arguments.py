@@ -122,6 +122,7 @@ LEARNED = """
     pw.train(pairs, small, start="default") | start must be a Matcher, got str; use pw.Matcher.load('default')
     pw.train(pairs, small, watch=[pairs]) | watch must be pairs by name
     pw.train(pairs, small, folder=3) | folder must be a path, a str or pathlib.Path, got 3
+    pw.train(pairs, small, network="mine") | network must be a partwhole.matching.Network, got 'mine'
     pw.train(pairs, small, cache=3) | cache must be a Cache, a folder, True for the default one, or None, got 3
     pw.train(pairs, small, workers=0) | workers=0 must be at least 1
     pw.evaluate("default", pairs) | matcher must be a Matcher, got str; use pw.Matcher.load('default')
@@ -129,6 +130,7 @@ LEARNED = """
     pw.evaluate(matcher, pairs, refine="x") | refine must be a whole number, got 'x'
     pw.evaluate(matcher, pairs, progress=True) | progress must be a function
     pw.WormholeLoss("x") | weight must be a number, got 'x'
+    pw.WormholeLoss(masked_sides="whole") | masked_sides must be 'part' or 'both', got 'whole'
     matcher.save(None) | path must be a path, a str or pathlib.Path, got None
 """
 BEGIN = """

@@ -300,7 +300,7 @@ def test_a_killed_process_leaves_no_half_written_matrix(tmp_path):
 
 def test_progress_is_reported_to_the_end(capsys):
     calls: list[tuple[int, int]] = []
-    geodesic_distances(sphere(100), progress=lambda done, total: calls.append((done, total)))
+    geodesic_distances(sphere(100), progress=lambda _, done, total: calls.append((done, total)))
     assert calls[-1] == (100, 100)
     assert [done for done, _ in calls] == sorted({done for done, _ in calls})
     geodesic_distances(sphere(100), progress=True)
@@ -308,7 +308,7 @@ def test_progress_is_reported_to_the_end(capsys):
 
 
 def test_an_error_in_the_progress_function_ends_the_work():
-    def stop(done: int, total: int) -> None:
+    def stop(what: str, done: int, total: int) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -45,6 +45,14 @@ def naive_distortion(P: torch.Tensor, D_part: torch.Tensor, D_whole: torch.Tenso
     return (W * (P @ D_whole @ P.T - D_part) ** 2).sum()
 
 
+def masked_distortion(
+    P: torch.Tensor, D_part: torch.Tensor, D_whole: torch.Tensor, W: torch.Tensor, M_whole: torch.Tensor
+) -> torch.Tensor:
+    """The same, where a pair counts as much as the whole's mask at its images, too; the mask is not differentiated."""
+    at_images = torch.einsum("ia,ab,jb->ij", P.detach(), M_whole, P.detach())
+    return naive_distortion(P, D_part, D_whole, W * at_images)
+
+
 def nearest_rows(queries: np.ndarray, points: np.ndarray) -> np.ndarray:
     """argmin_j |q_i − p_j|."""
     return np.array([np.argmin([np.sum((q - p) ** 2) for p in points]) for q in queries])

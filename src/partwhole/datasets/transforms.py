@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -10,14 +10,13 @@ import numpy as np
 from partwhole.datasets.pairs import GroundTruth, Pair, given_pairs
 from partwhole.mesh import Mesh, decimate
 from partwhole.mesh.decimation import Decimation
+from partwhole.store.progress import Progress
 
 # small parts keep as many vertices as frequencies are usually asked of them
 _FEWEST = 300
 
 
-def with_fewer_vertices(
-    pairs: Iterable[Pair], n_vertices: int, *, progress: Callable[[str, int, int], None] | None = None
-) -> list[Pair]:
+def with_fewer_vertices(pairs: Iterable[Pair], n_vertices: int, *, progress: Progress | None = None) -> list[Pair]:
     """The same pairs with wholes of at most `n_vertices` vertices, and parts that are as coarse as their wholes.
 
     Boundaries keep their shape. Vertices are a subset of those given, so the ground truth of those left is still known: it is

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from partwhole._version import __version__
-from partwhole.cli.shared.console import Console, Progress, write_json, write_text
+from partwhole.cli.shared.console import Console, write_json, write_text
 from partwhole.cli.shared.criteria import guarantee, true_distances
 from partwhole.cli.shared.data_options import data_files
 from partwhole.cli.shared.options import (
@@ -34,6 +34,7 @@ from partwhole.cli.shared.options import (
 from partwhole.criterion.study import Consistency, ConsistencyRow, Guaranteed, Summary, consistency, summarise
 from partwhole.datasets.published.pfaust import SOURCES, PFaust
 from partwhole.store.atomic import atomic_write
+from partwhole.store.progress import Progress
 
 WRITES = ("table.md", "summary.json", "results.jsonl")
 # Table 1 of the paper: consistent pairs of all, and of these guaranteed by C_T and by C_W; mean and standard deviation
@@ -229,12 +230,12 @@ def run_jobs(jobs: Sequence[Job], stored: StoredStudies, *, workers: int, progre
     """Run the jobs that are not stored yet, in `workers` processes, and store each result as soon as it is there."""
     todo = [job for job in jobs if job not in stored]
     done = len(jobs) - len(todo)
-    progress(done, len(jobs))
+    progress("shapes", done, len(jobs))
     if workers == 1 or len(todo) <= 1:
         for job in todo:
             stored.add(job, study(job))
             done += 1
-            progress(done, len(jobs))
+            progress("shapes", done, len(jobs))
         return
     # spawned, not forked: a copy of a process whose libraries have threads can hang
     context = multiprocessing.get_context("spawn")
@@ -244,7 +245,7 @@ def run_jobs(jobs: Sequence[Job], stored: StoredStudies, *, workers: int, progre
         for future in as_completed(futures):
             stored.add(futures[future], future.result())
             done += 1
-            progress(done, len(jobs))
+            progress("shapes", done, len(jobs))
     except BaseException:
         # running jobs would take a while, and their results are not needed any more
         pool.shutdown(wait=False, cancel_futures=True)

@@ -146,7 +146,7 @@ def _distance_figures(wanted: Sequence[str], cuts: Sequence[Cut], folder: Path, 
     files: dict[str, Path] = {}
     first, *others = cuts
     with console.progress("distances") as progress:
-        progress(0, len(cuts))
+        progress("distances", 0, len(cuts))
         on_part = geodesic_distances(first.part, method="dijkstra")
         if "regions" in wanted:
             files |= {"regions": folder / "regions.png", "soft masks": folder / "soft-masks.png"}
@@ -158,11 +158,11 @@ def _distance_figures(wanted: Sequence[str], cuts: Sequence[Cut], folder: Path, 
             return files
         rows = []
         for done, cut in enumerate((first, *others)):
-            progress(done, len(cuts))
+            progress("distances", done, len(cuts))
             distances = on_part if cut is first else geodesic_distances(cut.part, method="dijkstra")
             on_whole = true_distances(cut, method="dijkstra")
             rows.append(consistency(cut.part, distances, on_whole, tolerances=[1e-6]).rows[0])
-        progress(len(cuts), len(cuts))
+        progress("distances", len(cuts), len(cuts))
     files["shares"] = folder / "shares.png"
     kinds = [
         found.kind for found in rows[0].criteria if all(found.kind in {g.kind for g in row.criteria} for row in rows)

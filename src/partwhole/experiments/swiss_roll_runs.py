@@ -13,9 +13,9 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._version import __version__
-from partwhole.cli.shared.console import Progress
 from partwhole.datasets.shapes.swiss_roll import SwissRoll, Variant, swiss_roll
 from partwhole.store.atomic import atomic_write
+from partwhole.store.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def run_all(
     for roll in rolls:
         made = None
         for name in methods:
-            progress(len(results), total)
+            progress("maps", len(results), total)
             known = stored.get(roll, name)
             keep = roll.seed == keep_maps_of
             if known is None or (keep and known.quality is not None and stored.places(roll, name) is None):
@@ -104,7 +104,7 @@ def run_all(
                 known, places = made.run(name)
                 stored.add(known, places if keep else None)
             results.append(known)
-    progress(total, total)
+    progress("maps", total, total)
     return results
 
 

@@ -20,6 +20,7 @@ from partwhole.mesh.surface import check_mesh, edge_graph
 from partwhole.store.arguments import as_array, check_whole_number, checked_path, in_short
 from partwhole.store.atomic import atomic_write
 from partwhole.store.compute import available_cores
+from partwhole.store.progress import Progress
 
 if TYPE_CHECKING:
     import torch
@@ -136,7 +137,6 @@ def _shortest_segments(
 
 
 DistanceMethod = Literal["fast_marching", "dijkstra", "exact"]
-Progress = bool | Callable[[int, int], None]
 
 # a front must shorten a distance by this much, relatively, to count: above the rounding noise, far below the method's error
 TOLERANCE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-8}
@@ -150,7 +150,7 @@ def geodesic_distances(
     dtype: DTypeLike = np.float64,
     device: Literal["cpu", "cuda"] = "cpu",
     metric: Metric | None = None,
-    progress: Progress = False,
+    progress: Progress | bool = False,
     out: str | Path | None = None,
     threads: int | None = None,
 ) -> Float[np.ndarray, "r n"] | torch.Tensor:
@@ -170,7 +170,7 @@ def geodesic_distances(
         they are right to half a unit in the last place however many edges a path has; fast marching works in `dtype`
     device : ``"cuda"`` computes on a CUDA device and returns a torch tensor there; all methods but ``"exact"``
     metric : a Riemannian metric on the surface (see `partwhole.geodesics.metrics`); default that of the embedding space
-    progress : True for a progress bar, or a function called with (rows done, rows in all)
+    progress : True for a progress bar, or a function called with ("distances", rows done, rows in all)
     out : path of a ``.npy`` file to fill block by block, for matrices that do not fit in memory; it appears only when it is
         complete, and is returned as a read-only memory map
     threads : default as many as the process may use
@@ -313,7 +313,7 @@ def _fill(
     all_pairs: bool,
     method: DistanceMethod,
     lengths: Float[np.ndarray, "e"],
-    progress: Progress,
+    progress: Progress | bool,
     threads: int | None,
 ) -> None:
     """Compute the rows into `matrix`, bundle by bundle, in threads (the kernels release the interpreter's lock)."""
@@ -411,9 +411,9 @@ def symmetrise(matrix: Float[np.ndarray, "n n"], *, mean: bool, block: int = 512
 
 
 @contextmanager
-def _reporting(progress: Progress, total: int, method: str) -> Iterator[Callable[[int], None]]:
+def _reporting(progress: Progress | bool, total: int, method: str) -> Iterator[Callable[[int], None]]:
     if callable(progress):
-        yield lambda done: progress(done, total)
+        yield lambda done: progress("distances", done, total)
     elif progress:
         from rich.progress import Progress as Bar
 

@@ -19,6 +19,7 @@ from partwhole.store.arguments import check_number, check_whole_number
 NetworkInputs = Literal["xyz", "signatures", "xyz+signatures", "invariants"]
 MaskedBy = Literal["none", "boundary", "wormhole", "same_loop"]
 Mask = Literal["soft", "binary"]
+MaskedSides = Literal["part", "both"]
 Axis = Literal["x", "y", "z"]
 Precision = Literal["float16", "tf32", "float32"]
 Distances = Literal["fast_marching", "dijkstra", "exact"]
@@ -90,6 +91,8 @@ class LossConfig(Group):
     temperature : τ of the soft map, row softmax of cosine / τ
     criterion : which pairs of the part count: all ("none" = DirectMatchNet), or those of a criterion
     mask : "soft", min(K / D, 1), or "binary", D ≤ K
+    masked_sides : "part", pairs count as the criterion says on the part; "both": on the whole too, for wholes that are
+        incomplete themselves, see `WormholeLoss`
     distances : how geodesic distances are computed
     low_pass : the loss sees the soft map through so many eigenfunctions of the whole (DirectMatchNet LPF); None: as it is
     map_eigenpairs : size of the functional map, in the loss and in the spectral read-out
@@ -100,6 +103,7 @@ class LossConfig(Group):
     temperature: float = _positive(0.01)
     criterion: MaskedBy = "wormhole"
     mask: Mask = "soft"
+    masked_sides: MaskedSides = "part"
     distances: Distances = "fast_marching"
     low_pass: int | None = _count(None, most=_MOST_EIGENPAIRS)
     map_eigenpairs: int = _count(200, most=_MOST_EIGENPAIRS)

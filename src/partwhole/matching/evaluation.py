@@ -31,12 +31,13 @@ from partwhole.matching.network.surface import SurfacePair, distances_of
 from partwhole.matching.pipeline import found_map, match_scans, on_free_cores, surfaces_of
 from partwhole.matching.result import MatchResult
 from partwhole.matching.scans.lift import Lift
-from partwhole.matching.scans.prepare import MOST_VERTICES, PreparedScans, Progress, Scans, Templates, prepare_scans
+from partwhole.matching.scans.prepare import MOST_VERTICES, PreparedScans, Scans, Templates, prepare_scans
 from partwhole.matching.search.method import Method, check_method
 from partwhole.matching.training.prepared_pairs import filled_cache
-from partwhole.store.arguments import check_device, check_function
+from partwhole.store.arguments import check_device
 from partwhole.store.cache import Cache, CacheGiven
 from partwhole.store.compute import free_cores
+from partwhole.store.progress import Progress, check_progress
 
 # wholes whose surfaces and distances are held, and pairs whose surfaces are held for one matcher after the other
 _MOST_WHOLES = 24
@@ -55,7 +56,7 @@ class Benchmark:
     device : "cpu" or "cuda"
     cache : where eigenpairs are kept: a `Cache`, a folder, True for the default one, or None for nowhere
     workers : processes that compute eigenpairs; default as many as there are cores
-    progress : called with (what is done, how much is done, how much there is)
+    progress : called with (what is done, steps done, steps in all)
     """
 
     def __init__(
@@ -263,7 +264,7 @@ def evaluate(
     cache, workers, progress : see `Benchmark`
     """
     check_method(matcher)
-    check_function("progress", progress, called_with="(what is done, how much is done, how much there is)")
+    check_progress(progress)
     device = matcher.device.type
     benchmark = Benchmark(pairs, method=method, device=device, cache=cache, workers=workers, progress=progress)
     return benchmark.of(matcher, read_out=read_out, refine=refine, weights=weights, progress=progress)

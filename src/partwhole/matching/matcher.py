@@ -15,7 +15,7 @@ from torch.nn.functional import normalize
 
 from partwhole.matching.confidence.rule import rule_for
 from partwhole.matching.config import Axis, ReadOut, TrainingConfig
-from partwhole.matching.network.diffusion_net import Network, new_network
+from partwhole.matching.network.diffusion_net import Network, is_made_by, new_network
 from partwhole.matching.network.surface import Surface, surface_of
 from partwhole.matching.network.weights import model_path, read_tensors, write_tensors
 from partwhole.matching.readout.maps import Comparison, read_map
@@ -94,8 +94,14 @@ class Matcher(_Model):
         return self.config.network.inputs in ("xyz", "xyz+signatures")
 
     @classmethod
-    def load(cls, path: str | Path, *, device: str = "cpu") -> Matcher:
+    def load(cls, path: str | Path, *, network: Network | None = None, device: str = "cpu") -> Matcher:
         """The matcher that `save` wrote, or a built-in model by its name; see `model_names`.
+
+        Parameters
+        ----------
+        path : the file, or the name
+        network : for a matcher that was trained with `train(network=...)`: such a network, of which a copy gets the weights
+        device : "cpu" or "cuda"
 
         Examples
         --------
@@ -113,29 +119,35 @@ class Matcher(_Model):
             raise ValueError(f"{path} holds no model; give a file that Matcher.save or `partwhole train` wrote")
         try:
             config = TrainingConfig.from_json(card.pop("config"))
-            # weights that are about to be replaced need neither memory nor random numbers
-            with torch.device("meta"):
-                network = new_network(config.network)
+            made = _empty_network(config, network, card.pop("network", None))
             rule_for(card)
+        except _NoNetworkError as missing:
+            raise ValueError(f"{path} {missing}") from None
         except (TypeError, ValueError, AttributeError, RuntimeError) as fault:
             raise ValueError(f"{path}: its card can't be read ({fault}); was it written by another version?") from None
         bad = next((name for name, tensor in tensors.items() if not torch.isfinite(tensor).all()), None)
         if bad is not None:
             raise ValueError(f"{path}: the weights {bad} are not finite, so its maps would mean nothing; train again")
         try:
-            network.load_state_dict(tensors, assign=True)
+            made.load_state_dict(tensors, assign=network is None)
         except RuntimeError as fault:
             reason = " ".join(str(fault).split())
-            raise ValueError(f"{path}: the weights don't fit the network of their card ({reason[:300]})") from None
-        return cls(network.to(device, torch.float32), config, card)
+            which = "of their card" if network is None else "that was given"
+            raise ValueError(f"{path}: the weights don't fit the network {which} ({reason[:300]})") from None
+        return cls(made.to(device, torch.float32), config, card)
 
     def save(self, path: str | Path) -> None:
-        """Weights, choices and card in one safetensors file."""
-        write_tensors(path, self.network.state_dict(), {**self.card, "config": self.config.to_json()})
+        """Weights, choices and card in one safetensors file; of a network of one's own also the name of its class."""
+        write_tensors(path, self.network.state_dict(), {**self.card, "config": self.config.to_json(), **self._own()})
 
     def fingerprint(self) -> str:
         weights = {name: tensor.cpu().numpy() for name, tensor in self.network.state_dict().items()}
-        return hash_of({"config": self.config.to_json(), "weights": weights, "confidence": self.card.get("confidence")})
+        held = {"config": self.config.to_json(), "weights": weights, "confidence": self.card.get("confidence")}
+        return hash_of({**held, **self._own()})
+
+    def _own(self) -> dict[str, str]:
+        """What is to be said of a network that `new_network` does not make from the config."""
+        return {} if is_made_by(self.config.network, self.network) else {"network": type(self.network).__name__}
 
     def with_choices(self, **changes: Any) -> Matcher:
         """The same network, searched in another way; choices are those of `SearchConfig`.
@@ -176,6 +188,24 @@ class Matcher(_Model):
         from partwhole.matching.training.train import train
 
         return train(pairs, self.config, start=self, **options).matcher
+
+
+class _NoNetworkError(Exception):
+    """The weights are of a network that has to be given."""
+
+
+def _empty_network(config: TrainingConfig, given: Network | None, kind: object) -> Network:
+    """What weights are to be read into: a copy of the network that is given, or what the config describes."""
+    if given is not None:
+        return deepcopy(given)
+    if kind is not None:
+        raise _NoNetworkError(
+            f"holds the weights of a network of another kind, {kind}, which must be given: "
+            f"Matcher.load(path, network={kind}(...)), with the arguments it was trained with"
+        )
+    # weights that are about to be replaced need neither memory nor random numbers
+    with torch.device("meta"):
+        return new_network(config.network)
 
 
 class Ensemble(_Model):

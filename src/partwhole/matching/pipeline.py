@@ -34,7 +34,7 @@ from partwhole.matching.network.surface import Surface, SurfacePair, distances_o
 from partwhole.matching.readout.maps import functional_map_of, read_map
 from partwhole.matching.result import CoarseMatch, MatchResult
 from partwhole.matching.scans.lift import Lift
-from partwhole.matching.scans.prepare import Clock, PreparedScans, Progress
+from partwhole.matching.scans.prepare import Clock, PreparedScans
 from partwhole.matching.scans.units import nearby_units
 from partwhole.matching.search.method import Method
 from partwhole.matching.search.search import SearchResult, WholeEncodings, search
@@ -42,6 +42,7 @@ from partwhole.mesh import Mesh
 from partwhole.mesh.formats.common import counted
 from partwhole.store.cache import Cache
 from partwhole.store.compute import free_cores
+from partwhole.store.progress import Progress
 
 
 @contextmanager

@@ -21,15 +21,15 @@ from partwhole.matching.result import MatchResult
 from partwhole.matching.scans.prepare import (
     MOST_VERTICES,
     PreparedScans,
-    Progress,
     Scans,
     Templates,
     prepare_scans,
     read_scans,
 )
 from partwhole.mesh import Mesh
-from partwhole.store.arguments import check_device, check_function, check_whole_number
+from partwhole.store.arguments import check_device, check_whole_number
 from partwhole.store.cache import Cache, CacheGiven
+from partwhole.store.progress import Progress, check_progress
 
 if TYPE_CHECKING:
     from partwhole.matching.search.method import Method
@@ -127,7 +127,7 @@ class MatchSession:
         progress: Progress | None = None,
     ) -> MatchResult:
         """The map of a pair: from the cache, if it was matched before. Parameters are those of `match`."""
-        check_function("progress", progress, called_with="(what is done, steps done, steps in all)")
+        check_progress(progress)
         scans = read_scans(part, whole, repair=repair, progress=progress)
         if self.cache is None:
             return self._matched(scans, progress)

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import cache as once
 from importlib.metadata import version
@@ -19,6 +19,7 @@ from partwhole.mesh.surface import Mesh
 from partwhole.spectral.eigen import Eigenpairs, eigenpairs
 from partwhole.store.cache import Cache
 from partwhole.store.compute import available_cores
+from partwhole.store.progress import Progress
 
 # raised with every change of the code that changes the numbers
 _SCHEMA = 1
@@ -85,7 +86,7 @@ def fill_cache(
     cache: Cache,
     *,
     workers: int | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
     label: str = "eigenfunctions",
 ) -> None:
     """Put the eigenpairs of every mesh that are not there yet into the cache: `cached_eigenpairs` then only reads.

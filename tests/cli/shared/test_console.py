@@ -22,7 +22,7 @@ def test_json_mode_prints_one_object_and_nothing_else(capsys: pytest.CaptureFixt
     console.note("b")
     console.table([("c", "d")], head=("e", "f"))
     with console.progress("g") as progress:
-        progress(1, 2)
+        progress("h", 1, 2)
     console.finish({"notes": console.notes})
     out, err = capsys.readouterr()
     assert json.loads(out) == {"notes": ["b"]}
@@ -62,8 +62,8 @@ def test_numbers_are_aligned_to_the_right_and_words_to_the_left(capsys: pytest.C
 def test_progress_is_drawn_for_people_only(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     with Console().progress("distances") as progress:
-        progress(3, 10)
-        progress(10, 10)
+        progress("rows", 3, 10)
+        progress("rows", 10, 10)
     assert capsys.readouterr().out == ""
 
 

@@ -201,6 +201,9 @@ def test_each_surface_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
     pair = Pair.of_cut(random_cuts(sphere(200), seed=1))
     part, whole = pair.part.n_vertices, pair.whole.n_vertices
     for_loss, for_errors = 4 * (2 * part**2 + 11 * whole**2), 4 * 11 * whole**2
+    monkeypatch.setattr(data_options, "free_memory", lambda: for_loss)
+    with pytest.raises(ValueError, match="GiB are free in memory"):
+        check_memory([pair, pair], device="cpu", for_loss=True, whole_masks=True)
     for needed, wanted in ((for_loss, True), (for_errors, False)):
         monkeypatch.setattr(data_options, "free_memory", lambda needed=needed: needed)
         check_memory([pair, pair], device="cpu", for_loss=wanted)

@@ -116,7 +116,7 @@ def test_failures_are_outcomes(task: EmbeddingTask) -> None:
         named("pca"),
     ]
     seen: list[tuple[int, int]] = []
-    outcomes = compare(task, methods, progress=lambda done, total: seen.append((done, total)))
+    outcomes = compare(task, methods, progress=lambda _, done, total: seen.append((done, total)))
     assert [outcome.error for outcome in outcomes] == [
         "RuntimeError: Factor is exactly singular",
         "too many components",

@@ -40,7 +40,7 @@ def test_the_finish_needs_fewer_steps_than_majorisation() -> None:
 @pytest.mark.parametrize("phase", ["majorise", "finish"])
 def test_steps_are_counted_and_told(phase: str) -> None:
     told: list[tuple[int, int]] = []
-    way = started(spectrum(1, 0.5, 0.01), np.eye(3), max_iter=3, progress=lambda done, of: told.append((done, of)))
+    way = started(spectrum(1, 0.5, 0.01), np.eye(3), max_iter=3, progress=lambda _, done, of: told.append((done, of)))
     assert getattr(way, phase)(1e-18) is False
     assert told == [(1, 3), (2, 3), (3, 3)]
     assert len(way.history) == 4

@@ -253,7 +253,7 @@ def test_result_is_frozen_and_says_what_it_is() -> None:
 def test_progress_is_told() -> None:
     _, D, mask = noisy(40, 19)
     told: list[tuple[int, int]] = []
-    found = weighted_smacof(D, mask, progress=lambda done, of: told.append((done, of)))
+    found = weighted_smacof(D, mask, progress=lambda _, done, of: told.append((done, of)))
     assert told == [(step, 1000) for step in range(1, found.n_iter + 1)]
 
 

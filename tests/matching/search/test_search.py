@@ -69,7 +69,13 @@ def test_the_same_loop_criterion_gives_way_where_it_is_not_proved(
 
 
 def test_low_pass_is_for_the_loss_alone(given: SurfacePair, matcher: Matcher, config: TrainingConfig) -> None:
-    assert given.whole_in_loss(matcher.config.loss) is given.whole
+    usual = given.whole_in_loss(matcher.config.loss)
+    assert usual.distances is given.whole.distances
+    assert usual.mask is None
+    # nothing is missing from this whole
+    masked = given.whole_in_loss(config.with_changes(masked_sides="both").loss).mask
+    assert masked is not None
+    assert bool((masked == 1).all())
     smooth = Matcher(new_network(config.network), config.with_changes(low_pass=10))
     distances = given.whole_in_loss(smooth.config.loss).distances
     assert distances is not None

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from partwhole.criterion import boundary_criterion, same_loop_criterion, wormhole_criterion
+from partwhole.datasets import Pair, cut_balls, cut_plane, sphere
 from partwhole.matching import (
     CorrespondenceLoss,
     OrthogonalityLoss,
@@ -18,8 +19,8 @@ from partwhole.matching import (
     distortion,
     prepare_pairs,
 )
-from partwhole.matching.training.losses import Loss, LossSum
-from partwhole.matching.training.prepared_pairs import low_passed
+from partwhole.matching.network.surface import low_passed
+from partwhole.matching.training.losses import Loss, LossSum, pulled_back
 
 
 def symmetric(n: int, rng: np.random.Generator) -> np.ndarray:
@@ -117,6 +118,67 @@ def test_without_a_mask_it_is_that_of_direct_match_net(pairs, config, cache, ref
     areas = torch.outer(part.mass, part.mass)
     expected = references.naive_distortion(P, part.distances, whole.distances, areas)
     assert float(WormholeLoss(1.0)(P, part, whole)) == pytest.approx(float(expected), rel=1e-5)
+
+
+@pytest.fixture(scope="module")
+def two_incomplete() -> PreparedPairs:
+    """A part of a ball, and a whole that lacks another piece of it."""
+    ball = sphere(90, jitter=0.4)
+    part, torn = cut_plane(ball, (0, 0, 0), (1, 0.2, 0)).part, cut_balls(ball, [0, 40], 0.6).part
+    config = TrainingConfig(map_eigenpairs=20, diffusion_eigenpairs=16, distances="dijkstra", masked_sides="both")
+    return prepare_pairs([Pair.of(part, torn)], config)
+
+
+def test_with_masks_of_both_sides_a_pair_counts_as_far_as_both_allow(two_incomplete, references) -> None:
+    part, whole = in_double(two_incomplete.parts[0]), in_double(two_incomplete.wholes[0])
+    assert 0.05 < (whole.mask < 1).double().mean() < 0.95
+    torch.manual_seed(1)
+    logits = torch.randn(len(part), len(whole), dtype=torch.float64)
+    gradients = []
+    for way in ("ours", "slow"):
+        P = torch.softmax(3 * logits, dim=1).requires_grad_()
+        if way == "ours":
+            loss = WormholeLoss(7.0, masked_sides="both")(P, part, whole)
+        else:
+            loss = 7.0 * references.masked_distortion(P, part.distances, whole.distances, part.weights, whole.mask)
+        loss.backward()
+        gradients.append((loss.detach(), P.grad))
+    # masks are symmetric up to the rounding of single precision
+    torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-6, atol=1e-9)
+
+
+def test_its_gradient_is_that_of_finite_differences_with_the_mask_held() -> None:
+    P, D_part, D_whole, W = map(torch.from_numpy, random_case(4))
+    M = torch.from_numpy(symmetric(len(D_whole), np.random.default_rng(5)) / 2)
+    held = W * pulled_back(P, M)
+    assert torch.autograd.gradcheck(lambda P: distortion(P, D_part, D_whole, held), P.clone().requires_grad_())
+    one, two = P.clone().requires_grad_(), P.clone().requires_grad_()
+    distortion(one, D_part, D_whole, held).backward()
+    distortion(two, D_part, D_whole, W * pulled_back(two, M)).backward()
+    torch.testing.assert_close(one.grad, two.grad, rtol=0, atol=0)
+
+
+def test_what_the_whole_does_not_guarantee_does_not_count(two_incomplete) -> None:
+    """A map to vertices, whose distances are all wrong, but none of which can be trusted."""
+    part, whole = two_incomplete.parts[0], two_incomplete.wholes[0]
+    P = torch.eye(len(whole))[: len(part)]
+    torch.testing.assert_close(pulled_back(P, whole.mask), whole.mask[: len(part), : len(part)])
+    doubtful = whole.with_loss(whole.distances, mask=torch.zeros_like(whole.mask))
+    assert float(WormholeLoss(masked_sides="both")(P, part, doubtful)) == 0
+    assert float(WormholeLoss()(P, part, doubtful)) > 0
+
+
+def test_a_complete_whole_has_a_mask_of_ones_and_both_sides_are_one(pairs, config, cache, P) -> None:
+    made = prepare_pairs(pairs[:1], config.with_changes(masked_sides="both"), cache=cache)
+    part, whole = in_double(made.parts[0]), in_double(made.wholes[0])
+    assert bool((whole.mask == 1).all())
+    expected = float(WormholeLoss()(P, part, whole))
+    assert float(WormholeLoss(masked_sides="both")(P, part, whole)) == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_mask_of_the_whole_must_be_there_if_it_is_asked_for(pair, P) -> None:
+    with pytest.raises(ValueError, match=r"needs the mask of the whole: prepare_pairs with masked_sides='both'"):
+        WormholeLoss(masked_sides="both")(P, *pair)
 
 
 def test_low_passed_distances_are_a_low_passed_soft_map(pairs, config, cache, pair, P) -> None:

@@ -12,6 +12,7 @@ from partwhole.datasets import Pair, Pairs, cut_balls, cut_plane, sphere, torus
 from partwhole.datasets.synthetic.generated import body_pairs
 from partwhole.geodesics import geodesic_distances
 from partwhole.matching import WormholeLoss, prepare_pairs
+from partwhole.matching.network.surface import distances_of, pair_mask
 from partwhole.mesh import Mesh
 from partwhole.store.cache import Cache
 
@@ -63,7 +64,7 @@ def test_what_the_loss_needs(pair, config) -> None:
     for surface, mesh in ((part, pair.part), (whole, pair.whole)):
         np.testing.assert_allclose(surface.distances, geodesic_distances(mesh, method="dijkstra"), rtol=1e-5, atol=1e-6)
     assert part.weights.shape == part.distances.shape
-    assert whole.weights is None
+    assert whole.weights is whole.mask is None
     assert part.values.shape == (20,)
     assert part.basis.shape == (len(part), 3, 16)
 
@@ -106,6 +107,12 @@ def test_wholes_with_holes_are_noted(config) -> None:
     made = prepare_pairs([Pair.of_cut(half), Pair.of_cut(cut_plane(ball, (0, 0, 0), (1, 0, 0)))], config)
     assert len(made.notes) == 1
     assert "1 wholes have holes of their own (sphere)" in made.notes[0]
+    assert made.notes[0].endswith("close the holes, or use masked_sides='both'")
+    both = prepare_pairs([Pair.of_cut(half)], config.with_changes(masked_sides="both", low_pass=9))
+    assert both.notes[0].endswith("the loss counts a pair as far as its distances are guaranteed on both surfaces")
+    # by distances as they are, whatever the loss sees of them
+    D = distances_of(both.meshes[1][0], method="dijkstra", device="cpu")
+    torch.testing.assert_close(both.wholes[0].mask, pair_mask(both.meshes[1][0], D), rtol=0, atol=0)
     many = [Pair.of_cut(cut_plane(cut_balls(ball, [k], 0.5).part, (0, 0, 0), (1, 0, 0))) for k in range(1, 8)]
     [note] = prepare_pairs(many, config, for_loss=False).notes
     assert note.startswith("7 wholes have holes of their own (sphere, sphere, sphere, sphere, sphere, …)")

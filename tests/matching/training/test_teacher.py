@@ -7,7 +7,7 @@ import torch
 
 from partwhole.matching import Matcher, train
 from partwhole.matching.network.diffusion_net import new_network
-from partwhole.matching.training.train import with_teacher_maps
+from partwhole.matching.training.data import with_teacher_maps
 
 ALONE = {"distortion_weight": 0.0, "orthogonality_weight": 0.0, "correspondence_weight": 1.0}
 STILL = {"dropout": 0.0, "rotation": 0.0, "noise": 0.0, "scaling": (1.0, 1.0)}

@@ -12,7 +12,7 @@ import partwhole.matching.training.prepared_pairs as preparation
 import partwhole.matching.training.run_folder as run_folder
 import partwhole.matching.training.steps as steps
 import partwhole.matching.training.train as training
-from partwhole.datasets import Pair, Pairs, cut_plane
+from partwhole.datasets import Pair, Pairs, cut_balls, cut_plane
 from partwhole.matching import (
     Benchmark,
     CorrespondenceLoss,
@@ -276,10 +276,26 @@ def test_ground_truth_is_learned_from_where_it_is_asked_for(pairs, config, cache
         train(pairs, config.with_changes(correspondence_weight=1.0), cache=cache)
 
 
+def test_a_loss_says_what_is_prepared_for_it(pairs, config, cache, tmp_path) -> None:
+    """Masks of the wholes and the ground truth, whatever the config says, which then says the same."""
+    known, few = [pair for pair in pairs if pair.ground_truth is not None], config.with_changes(iterations=2)
+    loss = WormholeLoss(2.0, masked_sides="both") + CorrespondenceLoss(3.0)
+    run = train(known, few, loss=loss, cache=cache, folder=tmp_path / "run")
+    assert run.terms == ("distortion", "correspondence")
+    assert run.matcher.config.loss.masked_sides == "both"
+    assert run.matcher.config.loss.correspondence_weight == 3
+    assert loss_of(run.matcher.config) == loss
+    assert Matcher.load(tmp_path / "run/model.safetensors").config.loss.masked_sides == "both"
+    # refinement takes the loss of training, so it needs the same masks
+    torn = cut_balls(pairs[0].whole, [0], 0.1).part
+    assert len(run.matcher.match(pairs[0].part, torn, up="y", refine=2).losses) == 3
+
+
 @pytest.mark.parametrize(
     "changes",
     [
         {"criterion": "none"},
+        {"masked_sides": "both", "low_pass": 10},
         {"criterion": "same_loop", "mask": "binary"},
         {"criterion": "boundary"},
         {"low_pass": 10},

@@ -25,6 +25,7 @@ from partwhole.cli.shared.data_options import (
     with_ground_truth,
 )
 from partwhole.cli.shared.evaluation_output import WRITES, MeasuredModel, write_evaluation
+from partwhole.cli.shared.imported import can_be_cached, load_methods, weight_files
 from partwhole.cli.shared.options import (
     CacheOption,
     Device,
@@ -38,8 +39,6 @@ from partwhole.cli.shared.options import (
     WorkersOption,
     check_folder,
     check_torch,
-    load_models,
-    model_file,
     open_cache,
     output_folder,
 )
@@ -51,7 +50,6 @@ from partwhole.matching.config import PRESETS, group_of
 if TYPE_CHECKING:
     from partwhole.matching.config import ReadOut
     from partwhole.matching.evaluation import Benchmark
-    from partwhole.matching.matcher import Matcher
     from partwhole.matching.search.method import Method
 
 ReadOutOption = Annotated[
@@ -143,10 +141,11 @@ def evaluate(
     check_torch(device)
     from partwhole.matching.evaluation import Benchmark
 
-    folder = _checked_folder(output, report_to, [*map(model_file, models), *data_files(data)])
+    folder = _checked_folder(output, report_to, [*weight_files(models), *data_files(data)])
     if yaw_steps is not None:
         changes = [*(changes or ()), f"yaw_steps={yaw_steps}"]
-    loaded = {name: _changed(matcher, changes or ()) for name, matcher in load_models(models, device).items()}
+    loaded = {name: _changed(method, changes or ()) for name, method in load_methods(models, device).items()}
+    cache = cache and all(can_be_cached(method, console) for method in loaded.values())
     matchers = _combined(loaded, average=average, together=together)
     chosen = guess_set(data, which, note=console.note)
     pairs = pairs_from(data, chosen, split, note=console.note)
@@ -190,7 +189,7 @@ def _checked_folder(output: Path | None, report_to: Path | None, reads: Sequence
     return folder
 
 
-def _combined(matchers: dict[str, Matcher], *, average: bool, together: bool) -> Mapping[str, Method]:
+def _combined(matchers: dict[str, Method], *, average: bool, together: bool) -> Mapping[str, Method]:
     """All models as one ensemble for --together; with --average too they must differ in their seeds only."""
     if average and together:
         raise ValueError("--average and --together both make one row of several models; leave one out")
@@ -198,9 +197,12 @@ def _combined(matchers: dict[str, Matcher], *, average: bool, together: bool) ->
         _check_same_choices(matchers, "--average" if average else "--together")
     if not together:
         return matchers
-    from partwhole.matching.matcher import Ensemble
+    from partwhole.matching.matcher import Ensemble, Matcher
 
-    return {f"{len(matchers)} models together": Ensemble(list(matchers.values()))}
+    networks = [one for one in matchers.values() if isinstance(one, Matcher)]
+    if len(networks) < len(matchers):
+        raise ValueError("--together is for trained networks; leave out the methods from Python")
+    return {f"{len(matchers)} models together": Ensemble(networks)}
 
 
 def _table(
@@ -290,10 +292,14 @@ def _averaged(found: Sequence[MeasuredModel]) -> dict[str, list[Evaluation]]:
     return rows
 
 
-def _changed(matcher: Matcher, changes: Sequence[str]) -> Matcher:
+def _changed(matcher: Method, changes: Sequence[str]) -> Method:
     """The same network with these changes to how it matches."""
+    from partwhole.matching.matcher import Matcher
+
     if not changes:
         return matcher
+    if not isinstance(matcher, Matcher):
+        raise ValueError(f"--with is for trained networks; {type(matcher).__name__} has its choices in Python")
     given = changed_choices(changes)
     # a name that there is not is refused with the nearest one
     config = matcher.config.with_changes(**given)
@@ -305,7 +311,7 @@ def _changed(matcher: Matcher, changes: Sequence[str]) -> Matcher:
     return matcher.standing(config.search.vertical).with_choices(**given)
 
 
-def _check_same_choices(matchers: Mapping[str, Matcher], option: str) -> None:
+def _check_same_choices(matchers: Mapping[str, Method], option: str) -> None:
     """Raise ValueError unless the models differ in nothing but the seeds of their training."""
     if len(matchers) < 2:
         raise ValueError(f"{option} needs several models; give --model for each run")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from partwhole.cli.shared.console import Console, plain_memory_errors
+from partwhole.cli.shared.imported import can_be_cached, imported_method, is_import_path
 from partwhole.cli.shared.match_batch import (
     TABLE,
     Entry,
@@ -32,7 +33,7 @@ from partwhole.cli.shared.options import (
     Device,
     DeviceOption,
     JsonOption,
-    ModelOption,
+    MethodModelOption,
     OutputOption,
     QuietOption,
     RefineOption,
@@ -49,7 +50,7 @@ from partwhole.matching.session import MatchSession
 from partwhole.store.cache import Cache
 
 if TYPE_CHECKING:
-    pass
+    from partwhole.matching.search.method import Method
 
 _FILES = "an OFF, OBJ, PLY, STL or GLB file"
 
@@ -124,7 +125,7 @@ def match(
     part: PartArgument = None,
     whole: WholeArgument = None,
     pairs: PairsOption = None,
-    model: ModelOption = "default",
+    model: MethodModelOption = "default",
     refine: RefineOption = 0,
     read_out: ReadOutOption = "lateration",
     units: UnitsOption = "auto",
@@ -212,8 +213,10 @@ def _requested(part: Path | None, whole: Path | None, pairs: Path | None) -> _Re
 
 def _check(request: _Request, folder: Path, model: str, *, option: str) -> None:
     """Raise ValueError if there is no such model, or if a file that is read would be overwritten."""
-    weights = model_path(model)
-    reads = [*request.reads, weights / "model.safetensors" if weights.is_dir() else weights]
+    reads = [*request.reads]
+    if not is_import_path(model):
+        weights = model_path(model)
+        reads.append(weights / "model.safetensors" if weights.is_dir() else weights)
     check_folder(folder, request.writes, reads, option=option)
 
 
@@ -226,7 +229,14 @@ class _Work:
         self.choices, self.cache, self.console, self.page = choices, cache, console, page
         options = MatchOptions(**{name: choices[name] for name in ("refine", "read_out", "up", "yaw_steps")})
         sizes = {name: choices[name] for name in ("units", "max_vertices")}
-        self._session = MatchSession(model_file(choices["model"]), options, **sizes, device=device, cache=cache)
+        model: Path | Method
+        if is_import_path(choices["model"]):
+            check_torch(device)
+            model = imported_method(choices["model"], device)
+            cache = cache if cache is not None and can_be_cached(model, console) else None
+        else:
+            model = model_file(choices["model"])
+        self._session = MatchSession(model, options, **sizes, device=device, cache=cache)
 
     def __call__(self, entry: Entry, place: Path) -> dict[str, Any]:
         """Match a pair into a folder, and give its summary."""

@@ -41,9 +41,9 @@ from partwhole.cli.shared.options import (
     WorkersOption,
     check_folder,
     check_torch,
-    complete_model,
     load_model,
     model_file,
+    model_option,
     open_cache,
     output_folder,
     suggest_gpu,
@@ -78,19 +78,11 @@ IterationsOption = Annotated[
 SeedOption = Annotated[int | None, typer.Option(min=0, help="Random seed; 0 if not given.")]
 StartOption = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME|PATH",
-        autocompletion=complete_model,
-        help="Start from the weights of this model; the network then has its size.",
-    ),
+    model_option(help="Start from the weights of this model; the network then has its size."),
 ]
 TeacherOption = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME|PATH",
-        autocompletion=complete_model,
-        help="Also learn from the maps of this model, as if they were ground truth.",
-    ),
+    model_option(help="Also learn from the maps of this model, as if they were ground truth."),
 ]
 VerticesOption = Annotated[
     int | None,
@@ -346,7 +338,8 @@ def _trained(
     options: dict[str, Any],
 ) -> TrainingRun:
     from partwhole.matching.evaluation import Benchmark
-    from partwhole.matching.training.train import stock_for, takes_distances, train
+    from partwhole.matching.training.data import stock_for, takes_distances
+    from partwhole.matching.training.train import train
 
     watch = {}
     if sources.watched is not None:
@@ -364,7 +357,8 @@ def _trained(
         None if file is None else load_model(file, request.device) for file in (request.start, request.teacher)
     )
     if takes_distances(request.config, teacher=teacher):
-        check_memory([*held, *unseen], device=request.device, for_loss=True)
+        masks = request.config.loss.masked_sides == "both"
+        check_memory([*held, *unseen], device=request.device, for_loss=True, whole_masks=masks)
     knobs: dict[str, Any] = {"teacher": teacher, "progress": report, **options}
     stock = stock_for(held, request.config, **knobs)
     validation = stock_for(unseen, request.config, **knobs) if unseen else None

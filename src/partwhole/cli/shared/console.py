@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 
 from partwhole.store.atomic import atomic_write
-
-Progress = Callable[[int, int], None]
+from partwhole.store.progress import Progress
 
 # what to do when memory runs out
 MEMORY_REMEDY = "take fewer pairs, or smaller meshes (partwhole.decimate makes them)"
@@ -89,13 +88,13 @@ class Console:
 
     @contextmanager
     def progress(self, label: str) -> Iterator[Progress]:
-        """A callable(done, total) that draws one bar with the time left on stderr, if that is a terminal."""
+        """A `Progress` that draws one bar of this name, with the time left, on stderr, if that is a terminal."""
         if self.silent or not sys.stderr.isatty():
-            yield lambda done, total: None
+            yield lambda what, done, total: None
             return
         with _bars() as bar:
             task = bar.add_task(label, total=None)
-            yield lambda done, total: bar.update(task, completed=done, total=total)
+            yield lambda what, done, total: bar.update(task, completed=done, total=total)
 
     @contextmanager
     def stage_progress(self) -> Iterator[StageProgress]:

@@ -10,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole.cli.shared.console import Progress
 from partwhole.cli.shared.options import DistanceMethod
 from partwhole.criterion.loops import check_piece_of_sphere
 from partwhole.criterion.result import Criterion
@@ -18,6 +17,7 @@ from partwhole.criterion.thresholds import boundary_criterion, same_loop_criteri
 from partwhole.datasets.cutting.cuts import Cut
 from partwhole.geodesics.metrics import Metric
 from partwhole.mesh import Mesh
+from partwhole.store.progress import Progress
 from partwhole.store.text import as_text
 from partwhole.viewer.figures.render import Axis
 

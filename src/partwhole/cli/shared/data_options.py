@@ -136,16 +136,16 @@ def with_ground_truth(held: list[Pair], name: str, console: Console) -> list[Pai
     return known
 
 
-def check_memory(pairs: Sequence[Pair], *, device: Device, for_loss: bool) -> None:
+def check_memory(pairs: Sequence[Pair], *, device: Device, for_loss: bool, whole_masks: bool = False) -> None:
     """Raise ValueError if the matrices of all surfaces of the pairs take more memory than is free.
 
-    For the loss these are distances and weights of every part and distances of every whole, on the device; else distances
-    of every whole, in main memory.
+    For the loss these are distances and weights of every part and distances of every whole, with their masks if the loss
+    takes them, on the device; else distances of every whole, in main memory.
     """
     parts = {pair.part.content_hash: pair.part.n_vertices for pair in pairs}
     wholes = {pair.whole.content_hash: pair.whole.n_vertices for pair in pairs}
     largest = max([*parts.values(), *wholes.values()])
-    entries = sum(n**2 for n in wholes.values()) + _MATRICES_OF_A_STEP * largest**2
+    entries = (1 + whole_masks) * sum(n**2 for n in wholes.values()) + _MATRICES_OF_A_STEP * largest**2
     if for_loss:
         entries += sum(2 * n**2 for n in parts.values())
     on_gpu = for_loss and device == "cuda"

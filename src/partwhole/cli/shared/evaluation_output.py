@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from partwhole.cli.shared.console import Console, Progress, write_json, write_text
+from partwhole.cli.shared.console import Console, write_json, write_text
 from partwhole.cli.shared.options import output_folder
 from partwhole.evaluation import Calibration, Evaluation, Table, calibration_plot, pck_plot
+from partwhole.store.progress import Progress
 from partwhole.store.text import as_text
 
 if TYPE_CHECKING:
@@ -108,12 +109,12 @@ def _draw_worst_pairs(
     ]
     files: dict[str, Path] = {}
     for done, (label, number, worst) in enumerate(todo):
-        progress(done, len(todo))
+        progress("pictures", done, len(todo))
         path = place / f"{len(files):02d}.png"
         assert worst.vertex_map is not None
         error_figure(held[worst.name], worst.vertex_map, worst.errors, path=path)
         files[_picture_name(label, number)] = path
-    progress(len(todo), len(todo))
+    progress("pictures", len(todo), len(todo))
     return files
 
 

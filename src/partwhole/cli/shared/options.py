@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -100,24 +100,40 @@ CacheOption = Annotated[
         "--cache/--no-cache", help="Cache eigenfunctions for other runs, in PARTWHOLE_CACHE or ~/.cache/partwhole."
     ),
 ]
+
+
+def model_option(*names: str, help: str, or_method: bool = False) -> Any:
+    """An option that names a model; with `or_method` also one that names a method from Python."""
+    metavar = "NAME|PATH|MODULE:NAME" if or_method else "NAME|PATH"
+    return typer.Option(*names, metavar=metavar, autocompletion=complete_model, help=help)
+
+
 ModelOption = Annotated[
     str,
-    typer.Option(
+    model_option(
         "--model",
         "-m",
-        metavar="NAME|PATH",
-        autocompletion=complete_model,
         help="Model to match with: a built-in model, a .safetensors file, or the folder of a training run.",
+    ),
+]
+MethodModelOption = Annotated[
+    str,
+    model_option(
+        "--model",
+        "-m",
+        help="Model to match with: a built-in model, a .safetensors file, the folder of a training run, or a Method from "
+        "Python, as in my_package.module:MyMethod.",
+        or_method=True,
     ),
 ]
 ModelsOption = Annotated[
     list[Path],
-    typer.Option(
+    model_option(
         "--model",
         "-m",
-        metavar="NAME|PATH",
-        autocompletion=complete_model,
-        help="A built-in model, a .safetensors file, or the folder of a training run; may be repeated.",
+        help="A built-in model, a .safetensors file, the folder of a training run, or a Method from Python, as in "
+        "my_package.module:MyMethod; may be repeated.",
+        or_method=True,
     ),
 ]
 FalloffOption = Annotated[

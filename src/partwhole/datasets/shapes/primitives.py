@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from partwhole.datasets.shapes.strips import rectangle, revolve, share_out
+from partwhole.datasets.shapes.strips import Profile, rectangle, revolve, share_out
 from partwhole.mesh import Mesh
 from partwhole.store.arguments import check_number, check_whole_number
 
@@ -75,17 +75,14 @@ def annulus(
     _check_positive(inner=inner, outer=outer)
     if inner >= outer:
         raise ValueError(f"annulus: inner={inner} must be smaller than outer={outer}")
-    _check_count("annulus", n_vertices, 6)
-    _check_jitter(jitter)
+    _check_size("annulus", n_vertices, 6, jitter)
     area = np.pi * (outer**2 - inner**2)
     rows = _row_count(outer - inner, area, n_vertices, least=2, most=n_vertices // 3)
 
     def profile(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return outer + (inner - outer) * t / (rows - 1), np.zeros_like(t)
 
-    return revolve(
-        "annulus", profile, rows, n_vertices, fixed=(0, rows - 1), jitter=jitter, rng=np.random.default_rng(seed)
-    )
+    return _revolved("annulus", profile, rows, n_vertices, jitter, seed)
 
 
 def sphere(
@@ -111,8 +108,7 @@ def sphere(
     from scipy.spatial import ConvexHull
 
     _check_positive(radius=radius)
-    _check_count("sphere", n_vertices, 4)
-    _check_jitter(jitter)
+    _check_size("sphere", n_vertices, 4, jitter)
     # Fibonacci spiral: equal steps of height, golden-angle steps of longitude
     z = 1 - (2 * np.arange(n_vertices) + 1) / n_vertices
     longitude = np.pi * (3 - np.sqrt(5)) * np.arange(n_vertices)
@@ -151,8 +147,7 @@ def sphere_cap(
     _check_positive(radius=radius)
     if not 0 < angle < np.pi:
         raise ValueError(f"sphere_cap: angle={angle} must lie between 0 and pi; use sphere() for all of it")
-    _check_count("sphere_cap", n_vertices, 4)
-    _check_jitter(jitter)
+    _check_size("sphere_cap", n_vertices, 4, jitter)
     area = 2 * np.pi * (1 - np.cos(angle))
     rows = _row_count(angle, area, n_vertices, least=2, most=(n_vertices - 1) // 3 + 1)
 
@@ -160,9 +155,7 @@ def sphere_cap(
         latitude = angle * (1 - t / (rows - 1))
         return np.where(t == rows - 1, 0.0, radius * np.sin(latitude)), radius * np.cos(latitude)
 
-    return revolve(
-        "sphere cap", profile, rows, n_vertices, fixed=(0, rows - 1), jitter=jitter, rng=np.random.default_rng(seed)
-    )
+    return _revolved("sphere cap", profile, rows, n_vertices, jitter, seed)
 
 
 def cylinder(
@@ -187,8 +180,7 @@ def cylinder(
     jitter, seed : as for `plane`
     """
     _check_positive(radius=radius, height=height)
-    _check_count("cylinder", n_vertices, 8 if closed else 6)
-    _check_jitter(jitter)
+    _check_size("cylinder", n_vertices, 8 if closed else 6, jitter)
     lengths = [radius, height, radius] if closed else [height]
     area = 2 * np.pi * radius * (height + radius * closed)
     most = (n_vertices - 2 * closed) // (3 * len(lengths))
@@ -232,8 +224,7 @@ def torus(
     _check_positive(major=major, minor=minor)
     if minor >= major:
         raise ValueError(f"torus: minor={minor} must be smaller than major={major}, or the tube runs into itself")
-    _check_count("torus", n_vertices, 9)
-    _check_jitter(jitter)
+    _check_size("torus", n_vertices, 9, jitter)
     area = 4 * np.pi**2 * major * minor
     rows = _row_count(2 * np.pi * minor, area, n_vertices, least=4, most=n_vertices // 3 + 1) - 1
 
@@ -272,8 +263,7 @@ def slivers(
     >>> bool(np.mean(largest > 140) > 0.5)
     True
     """
-    _check_count("slivers", n_vertices, 100)
-    _check_jitter(jitter)
+    _check_size("slivers", n_vertices, 100, jitter)
     if not 1 <= stretch <= n_vertices / 10:
         raise ValueError(f"slivers: stretch={stretch} must lie between 1 and n_vertices / 10 = {n_vertices / 10}")
     if surface == "plane":
@@ -288,9 +278,20 @@ def slivers(
         angle = np.pi * t / (rows - 1)
         return np.where((t == 0) | (t == rows - 1), 0.0, np.sin(angle)), -np.cos(angle)
 
-    return revolve(
-        "slivers", profile, rows, n_vertices, fixed=(0, rows - 1), jitter=jitter, rng=np.random.default_rng(seed)
-    )
+    return _revolved("slivers", profile, rows, n_vertices, jitter, seed)
+
+
+def _revolved(
+    name: str,
+    profile: Profile,
+    rows: int,
+    n_vertices: int,
+    jitter: float,
+    seed: int | np.random.Generator,
+) -> Mesh:
+    """The surface of revolution of a profile whose first and last row stay where they are."""
+    rng = np.random.default_rng(seed)
+    return revolve(name, profile, rows, n_vertices, fixed=(0, rows - 1), jitter=jitter, rng=rng)
 
 
 def _row_count(length: float, area: float, n_vertices: int, *, least: int, most: int) -> int:
@@ -304,6 +305,11 @@ def _check_positive(**sizes: float) -> None:
         check_number(name, value)
         if not (np.isfinite(value) and value > 0):
             raise ValueError(f"{name}={value} must be a positive number")
+
+
+def _check_size(surface: str, n_vertices: int, least: int, jitter: float) -> None:
+    _check_count(surface, n_vertices, least)
+    _check_jitter(jitter)
 
 
 def _check_count(surface: str, n_vertices: int, least: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ from jaxtyping import Float
 from partwhole.embedding.methods.baselines import METHODS, named
 from partwhole.embedding.methods.quality import map_stress, procrustes_error
 from partwhole.embedding.methods.task import EmbeddingMethod, EmbeddingTask, check_connected
+from partwhole.store.progress import Progress
 
 __all__ = [
     "METHODS",
@@ -95,9 +96,15 @@ def compare(
     task: EmbeddingTask,
     methods: Iterable[EmbeddingMethod] | None = None,
     *,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> tuple[Outcome, ...]:
     """The maps of several methods, in their order; all of `METHODS` unless given.
+
+    Parameters
+    ----------
+    task : the points, and what is known of them
+    methods : to compare
+    progress : called with ("embedding", methods done, methods in all)
 
     Examples
     --------
@@ -113,10 +120,10 @@ def compare(
     outcomes = []
     for done, method in enumerate(chosen):
         if progress is not None:
-            progress(done, len(chosen))
+            progress("embedding", done, len(chosen))
         outcomes.append(run_method(method, task))
     if progress is not None:
-        progress(len(chosen), len(chosen))
+        progress("embedding", len(chosen), len(chosen))
     return tuple(outcomes)
 
 

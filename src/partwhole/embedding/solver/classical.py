@@ -108,7 +108,7 @@ def _largest_eigenpairs(
         def product(v: Float[np.ndarray, "n *one"]) -> Float[np.ndarray, "n"]:
             centred = (v - v.mean()).reshape(1, n)
             out = np.empty((1, n))
-            threads(lambda start, stop: squares_rows(D, unit, centred, start, stop, out))
+            threads(squares_rows, (D, unit, centred), (out,))
             return -0.5 * (out[0] - out.mean())
 
         operator = LinearOperator((n, n), matvec=product, dtype=float)

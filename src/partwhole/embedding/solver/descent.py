@@ -9,9 +9,9 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole.embedding.solver.stress import Solve
+from partwhole.store.progress import Progress
 
 Function = Callable[[Float[np.ndarray, "n k"]], tuple[float, Float[np.ndarray, "n k"]]]
-Progress = Callable[[int, int], None]
 
 # pairs of steps and changes of the gradient that the finish remembers
 _MEMORY = 10
@@ -109,7 +109,7 @@ class Descent:
         self.points, self.stress, self.gradient = points, stress, gradient
         self.history.append(stress)
         if self.progress is not None:
-            self.progress(len(self.history) - 1, self.max_iter)
+            self.progress("embedding", len(self.history) - 1, self.max_iter)
         return True
 
 

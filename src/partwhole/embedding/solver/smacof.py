@@ -12,11 +12,12 @@ from numpy.typing import ArrayLike
 
 from partwhole.embedding.solver.classical import completed, scaled_from
 from partwhole.embedding.solver.components import connected_by_weight, members_of, placed, start_of
-from partwhole.embedding.solver.descent import Descent, Progress
+from partwhole.embedding.solver.descent import Descent
 from partwhole.embedding.solver.pairs import Pairs, checked_n_components, checked_pairs
 from partwhole.embedding.solver.result import EmbeddingWarning, MDSResult
 from partwhole.embedding.solver.stress import Stress, laplacian_solver
 from partwhole.embedding.solver.threads import RowThreads, one_blas_thread
+from partwhole.store.progress import Progress
 
 # majorisation hands over to the finish when its steps have come down to this share of the size of the configuration
 _NEAR = 1e-3
@@ -56,7 +57,7 @@ def weighted_smacof(
     tol : stop when a step is below this share of the size of the configuration, both measured by V: √⟨Z, VZ⟩ for a step Z,
         √(Σ w d²) for the size
     finish : whether to go on with the quasi-Newton method; without it majorisation goes on to the end
-    progress : called with (steps done, max_iter) after each step
+    progress : called with ("embedding", steps done, max_iter) after each step
 
     Warns
     -----

@@ -43,11 +43,11 @@ class Stress:
         if isinstance(given, DensePairs):
             points = np.ascontiguousarray(X.T)
             dense = (points, given.distances, given.unit, given.weights, given.weight_unit, given.uniform)
-            self.threads(lambda start, stop: stress_rows(*dense, start, stop, *out))
+            self.threads(stress_rows, dense, out)
         else:
             points = np.ascontiguousarray(X)
             listed = (points, given.begin, given.other, given.distances, given.weights)
-            self.threads(lambda start, stop: listed_stress_rows(*listed, start, stop, *out))
+            self.threads(listed_stress_rows, listed, out)
         # each pair was met twice
         return float(stress.sum()) / 2, gradient.T
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from types import TracebackType
 from typing import Any
 
@@ -34,12 +35,21 @@ class RowThreads:
         self._bounds = np.linspace(0, n_rows, 4 * workers + 1 if workers > 1 else 2).astype(int).tolist()
         self._pool = ThreadPoolExecutor(workers) if workers > 1 else None
 
-    def __call__(self, kernel: Callable[[int, int], None]) -> None:
-        """kernel(start, stop) for ranges that make up all rows."""
+    def __call__(self, kernel: Callable[..., None], given: Sequence[Any] = (), out: Sequence[Any] = ()) -> None:
+        """kernel(*given, start, stop, *out) for ranges that make up all rows.
+
+        >>> with RowThreads(5, 10) as threads:
+        ...     threads(lambda name, start, stop, met: met.append((name, start, stop)), ["rows"], [found := []])
+        >>> found
+        [('rows', 0, 5)]
+        """
+        ranges = list(pairwise(self._bounds))
         if self._pool is None:
-            kernel(self._bounds[0], self._bounds[-1])
-        else:
-            list(self._pool.map(kernel, self._bounds[:-1], self._bounds[1:]))
+            kernel(*given, *ranges[0], *out)
+            return
+        started = [self._pool.submit(kernel, *given, start, stop, *out) for start, stop in ranges]
+        for one in started:
+            one.result()
 
     def __enter__(self) -> RowThreads:
         return self

@@ -22,12 +22,12 @@ from partwhole.matching.evaluation import Benchmark
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.network.surface import Surface, pair_weights
 from partwhole.matching.network.weights import read_tensors
-from partwhole.matching.scans.prepare import Progress
 from partwhole.matching.training.prepared_pairs import PreparedPairs, prepare_pairs
 from partwhole.matching.training.run_folder import MODEL, STATE, RunState
 from partwhole.matching.training.train import train
 from partwhole.mesh import Mesh
 from partwhole.store.cache import Cache, hash_of
+from partwhole.store.progress import Progress
 
 READ_OUTS: tuple[ReadOut, ...] = ("spectral", "features")
 
@@ -271,7 +271,8 @@ class Study:
 
     def _stock_of(self, trained_on: str, pairs: list[Pair], config: TrainingConfig) -> PreparedPairs:
         # what surfaces depend on; the weights of the loss and its temperature do not matter to them
-        choices = {name: config.choices[name] for name in ("criterion", "mask", "distances", "low_pass", "precision")}
+        names = ("criterion", "mask", "masked_sides", "distances", "low_pass", "precision")
+        choices = {name: config.choices[name] for name in names}
         supervised = config.loss.correspondence_weight > 0
         sizes = {"eigenpairs": config.eigenpairs, "diffusion_eigenpairs": config.network.diffusion_eigenpairs}
         wanted = {"pairs": trained_on, "supervised": supervised, **sizes, **choices}
@@ -280,7 +281,7 @@ class Study:
             different = {name for name in wanted if wanted[name] != held[0][name]}
             if not different:
                 return held[1]
-            if different <= {"criterion", "mask"}:
+            if different <= {"criterion", "mask"} and config.loss.masked_sides == "part":
                 self._stock = wanted, reweighted(held[1], config)
                 return self._stock[1]
         # two of them may not fit on the device

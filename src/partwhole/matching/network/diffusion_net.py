@@ -6,7 +6,8 @@ the three at each vertex. It knows the surface through its operators alone, so t
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from collections.abc import Mapping
+from typing import Any, ClassVar, get_args
 
 import torch
 from jaxtyping import Float
@@ -23,7 +24,15 @@ _PIECES = 16
 
 
 class Network(nn.Module):
-    """What training and `Matcher` need of a network. `DiffusionNet` is one."""
+    """What training and `Matcher` need of a network. `DiffusionNet` is one; others are given to `train(network=...)`.
+
+    A subclass has an `encode`; `pair` where part and whole are to be seen together; `after_step` where weights must stay in a
+    range; and `rotate_inputs` where the network sees positions and is to serve shapes with another vertical.
+    """
+
+    # whether it encodes several surfaces of one size at once, of which some vertices, of area 0, only fill up and change
+    # nothing for the others, in `pair` neither: then steps of training on a GPU are recorded, which is several times faster
+    takes_batches: ClassVar[bool] = False
 
     def encode(self, surface: Surface) -> Float[Tensor, "*batch n f"]:
         """Features of the vertices of one surface."""
@@ -40,7 +49,10 @@ class Network(nn.Module):
 
     def rotate_inputs(self, R: Float[Tensor, "3 3"]) -> None:
         """From now on, see surfaces turned by R."""
-        raise NotImplementedError
+        raise ValueError(
+            f"{type(self).__name__} does not say how it serves shapes with another vertical; write its rotate_inputs, or "
+            "train it with this vertical"
+        )
 
 
 class DiffusionNet(Network):
@@ -62,6 +74,8 @@ class DiffusionNet(Network):
     >>> network(torch.cat([ball.points, ball.normals], dim=1), ball.operators).shape
     torch.Size([100, 16])
     """
+
+    takes_batches: ClassVar[bool] = True
 
     def __init__(self, inputs: int, outputs: int, *, width: int = 128, blocks: int = 4, dropout: float = 0.5) -> None:
         super().__init__()
@@ -107,6 +121,25 @@ def new_network(config: NetworkConfig) -> DiffusionNet:
     return DiffusionNet(
         CHANNELS[config.inputs], config.features, width=config.width, blocks=config.blocks, dropout=config.dropout
     )
+
+
+def shapes_of(tensors: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
+    """The shape of each tensor, by its name."""
+    return {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+
+
+def is_made_by(config: NetworkConfig, network: Network) -> bool:
+    """Whether `new_network(config)` makes this network, but for its weights.
+
+    >>> small = NetworkConfig(width=8, blocks=1)
+    >>> is_made_by(small, new_network(small)), is_made_by(small, new_network(NetworkConfig(width=9, blocks=1)))
+    (True, False)
+    """
+    if type(network) is not DiffusionNet:
+        return False
+    # only the sizes matter, and they need no memory
+    with torch.device("meta"):
+        return shapes_of(network.state_dict()) == shapes_of(new_network(config).state_dict())
 
 
 class Block(nn.Module):

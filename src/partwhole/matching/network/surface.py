@@ -71,6 +71,7 @@ class Surface:
     basis : the first eigenfunctions and their gradients, see `Operators`
     distances : geodesic; only where a loss needs them
     weights : of pairs of vertices in the loss: mask × area × area; only on parts that a loss needs
+    mask : of pairs of vertices, from 0 to 1: which distances can be trusted; only on wholes, for a loss that asks for it
     curvature : mean curvature, a little smoothed
     absent : −inf for vertices that only fill up a batch and no soft map may reach, 0 for the others; None: there are none
     truth, truth_shares : for each vertex of a part its vertex of the whole, and how much it counts in a loss that takes the
@@ -86,6 +87,7 @@ class Surface:
     basis: Float[Tensor, "*batch n 3 d"]
     distances: Float[Tensor, "n n"] | None = None
     weights: Float[Tensor, "n n"] | None = None
+    mask: Float[Tensor, "n n"] | None = None
     curvature: Float[Tensor, "*batch n"] | None = None
     absent: Float[Tensor, "n"] | None = None
     truth: Int[Tensor, "n"] | None = None
@@ -120,9 +122,11 @@ class Surface:
         held = {field.name: getattr(self, field.name) for field in fields(self)}
         return Surface(**{name: None if value is None else value.to(device) for name, value in held.items()})
 
-    def with_loss(self, distances: Tensor | None, weights: Tensor | None = None) -> Surface:
-        """The same with distances, and for a part with the weights of its pairs."""
-        return replace(self, distances=distances, weights=weights)
+    def with_loss(
+        self, distances: Tensor | None, weights: Tensor | None = None, *, mask: Tensor | None = None
+    ) -> Surface:
+        """The same with distances, and the weights of the pairs of a part, or the mask of those of a whole."""
+        return replace(self, distances=distances, weights=weights, mask=mask)
 
     def with_truth(self, truth: Int[Tensor, "n"], shares: Float[Tensor, "n"]) -> Surface:
         """The same, a part, with its ground truth on a whole."""
@@ -216,9 +220,26 @@ def pair_weights(
     >>> bool(torch.isclose(W.sum(), areas.sum() ** 2))
     True
     """
+    return pair_mask(mesh, distances, criterion=criterion, mask=mask) * (mass[:, None] * mass)
+
+
+def pair_mask(
+    mesh: Mesh, distances: Float[Tensor, "n n"], *, criterion: MaskedBy = "wormhole", mask: Mask = "soft"
+) -> Float[Tensor, "n n"]:
+    """M, the mask of a criterion, 1 without one; 0 where the distance is infinite, mask or not.
+
+    Examples
+    --------
+    Nothing is missing from a sphere, so all of its distances can be trusted:
+
+    >>> from partwhole.datasets import sphere
+    >>> ball = sphere(60)
+    >>> bool((pair_mask(ball, distances_of(ball, method="dijkstra", device="cpu")) == 1).all())
+    True
+    """
     finite = distances.isfinite()
     if criterion == "none":
-        return finite * (mass[:, None] * mass)
+        return finite.float()
     compute: Any = {"boundary": boundary_criterion, "wormhole": wormhole_criterion, "same_loop": same_loop_criterion}
     if distances.is_cuda:
         found = compute[criterion](mesh, distances, device="cuda")
@@ -226,7 +247,7 @@ def pair_weights(
     else:
         found = compute[criterion](mesh, distances.numpy())
         masked = torch.tensor(found.soft_mask if mask == "soft" else found.mask)
-    return torch.where(finite, masked.float(), 0) * (mass[:, None] * mass)
+    return torch.where(finite, masked.float(), 0)
 
 
 def guaranteed_pairs(part: Surface) -> Bool[Tensor, "p p"]:
@@ -252,6 +273,22 @@ def low_passed(D: Float[Tensor, "n n"], whole: Surface, k: int) -> Float[Tensor,
     functions = whole.functions[:, :k]
     once = functions @ ((functions * whole.mass[:, None]).T @ D)
     return functions @ ((functions * whole.mass[:, None]).T @ once.T)
+
+
+def whole_with_loss(
+    whole: Surface, mesh: Mesh, D: Float[Tensor, "n n"], loss: LossConfig, *, criterion: MaskedBy
+) -> Surface:
+    """The whole with distances as the loss sees them, and with its mask if the loss asks for one.
+
+    Parameters
+    ----------
+    whole, mesh : the surface, and the mesh it is of
+    D : distances on it
+    loss : whether they are low-passed, and whether there is a mask
+    criterion : of the mask
+    """
+    mask = pair_mask(mesh, D, criterion=criterion, mask=loss.mask) if loss.masked_sides == "both" else None
+    return whole.with_loss(D if loss.low_pass is None else low_passed(D, whole, loss.low_pass), mask=mask)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -280,9 +317,7 @@ class SurfacePair:
     def whole_in_loss(self, loss: LossConfig) -> Surface:
         """The whole as a loss sees it."""
         assert self.whole.distances is not None
-        if loss.low_pass is None:
-            return self.whole
-        return replace(self.whole, distances=low_passed(self.whole.distances, self.whole, loss.low_pass))
+        return whole_with_loss(self.whole, self.meshes[1], self.whole.distances, loss, criterion=self.criterion)
 
     def moved(self, part: Surface, whole: Surface, factor: float) -> SurfacePair:
         """The same pair with the surfaces moved, and the part scaled by a factor."""

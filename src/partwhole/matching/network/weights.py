@@ -83,7 +83,8 @@ FORMAT = "partwhole 1"
 def write_tensors(path: str | Path, tensors: Mapping[str, Tensor], card: Mapping[str, Any]) -> None:
     """Tensors and their card in one file, which appears whole or not at all."""
     save, _, _ = _safetensors()
-    held = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    # copies: a network may use one tensor under two names, which the format does not have
+    held = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     text = json.dumps(card)
     metadata = {"format": FORMAT, "card": text, "checksum": _checksum(held), "card_checksum": _text_checksum(text)}
     with atomic_write(path) as file:

@@ -9,7 +9,7 @@ import os
 import time
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +26,7 @@ from partwhole.mesh import Mesh, decimate, read_mesh
 from partwhole.mesh.formats.common import MeshWarning, counted
 from partwhole.mesh.topology import consistent_orientation
 from partwhole.store.compute import first_largest
+from partwhole.store.progress import Progress
 
 
 class Templates:
@@ -81,8 +82,6 @@ _LEAST_SHARE = 0.3
 _EQUAL = 1e-9
 _RENUMBERED = "vertices are numbered as after the repair, not as in the file"
 
-# what is being done, how much of it is done, and how much there is
-Progress = Callable[[str, int, int], None]
 _STEPS = ("reading", "decimation", "operators", "matching", "refinement", "every vertex")
 # pieces with less of the area, or fewer vertices, say nothing about where they belong
 _SMALL_SHARE, _SMALL_COUNT = 0.01, 20

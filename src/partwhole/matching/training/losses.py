@@ -8,14 +8,14 @@ OrthogonalityLoss()`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from partwhole.matching.config import LossConfig, TrainingConfig
+from partwhole.matching.config import LossConfig, MaskedSides, TrainingConfig
 from partwhole.matching.network.surface import Surface
 from partwhole.matching.readout.maps import functional_map_of
 from partwhole.store.arguments import check_number
@@ -72,6 +72,25 @@ def _half_forward(ctx: Any, P: Tensor, D_part: Tensor, D_whole: Tensor, W: Tenso
     return torch.dot(G.flatten(), R.flatten())
 
 
+def pulled_back(P: Float[Tensor, "p n"], M_whole: Float[Tensor, "n n"]) -> Float[Tensor, "p p"]:
+    """P M_whole Pᵀ, the mask of the whole at the images of the pairs of the part; a constant, it has no gradient.
+
+    With a row of P for the probabilities of where a vertex goes, entry ij is the expectation of M_whole at the images of i
+    and j, which go there independently. In half precision if M_whole is.
+
+    Examples
+    --------
+    >>> swap = torch.tensor([[0.0, 1.0], [1.0, 0.0]])
+    >>> pulled_back(swap, torch.tensor([[1.0, 0.5], [0.5, 0.0]]))
+    tensor([[0.0000, 0.5000],
+            [0.5000, 1.0000]])
+    """
+    rows = P.detach().to(M_whole.dtype)
+    if M_whole.dtype == torch.float16:
+        return torch.mm(rows @ M_whole, rows.T, out_dtype=torch.float32)
+    return rows @ M_whole @ rows.T
+
+
 class Loss:
     """Something small where a soft map is good. Has a name, for logs, and is called with (P, part, whole)."""
 
@@ -94,23 +113,47 @@ class Loss:
         return LossSum((*self.terms(), *other.terms()))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WormholeLoss(Loss):
-    """weight · Σ_ij W_ij ((P D_whole Pᵀ)_ij − (D_part)_ij)², W_ij = M_ij A_i A_j.
+    """weight · Σ_ij W_ij ((P D_whole Pᵀ)_ij − (D_part)_ij)², W_ij = M_ij A_i A_j, M = M_part or M_part ∘ (P M_whole Pᵀ).
 
-    The mask M is that of `part.weights` (see `pair_weights`): a criterion's, soft or binary, or 1 everywhere, which is the
-    loss of DirectMatchNet.
+    The mask M_part is that of `part.weights` (see `pair_weights`): a criterion's, soft or binary, or 1 everywhere, which is
+    the loss of DirectMatchNet. It says on which pairs of the part distances are those of the complete surface.
+
+    If the whole is incomplete too, a pair should count only as far as its distance can be trusted on both surfaces. Where
+    the pair lies on the whole is what the soft map says, so the mask of the whole comes to the part by P M_whole Pᵀ.
+
+    This mask is held constant in the gradient, which so remains 4 weight · (W ∘ R) (P D_whole), R = P D_whole Pᵀ − D_part:
+    pairs are weighed anew at each step, as in iteratively reweighted least squares. Were it differentiated, the loss
+    would reward a map for leading to pairs that don't count.
+
+    Parameters
+    ----------
+    weight : λ_geo
+    masked_sides : "part", M = M_part; "both", M = M_part ∘ (P M_whole Pᵀ), with M_whole = `whole.mask`. For a whole without
+        boundary the two are the same
 
     Examples
     --------
     >>> WormholeLoss(5e3) + OrthogonalityLoss()
     WormholeLoss(weight=5000.0) + OrthogonalityLoss(weight=1.0, eigenpairs=200)
+    >>> WormholeLoss(masked_sides="both")
+    WormholeLoss(weight=1000.0, masked_sides='both')
     """
 
     weight: float = 1e3
+    masked_sides: MaskedSides = "part"
 
     def __post_init__(self) -> None:
         check_number("weight", self.weight)
+        if self.masked_sides not in get_args(MaskedSides):
+            allowed = " or ".join(map(repr, get_args(MaskedSides)))
+            raise ValueError(f"masked_sides must be {allowed}, got {self.masked_sides!r}")
+
+    def __repr__(self) -> str:
+        # a run is told from another by this, and those of earlier versions had no sides
+        sides = "" if self.masked_sides == "part" else f", masked_sides={self.masked_sides!r}"
+        return f"WormholeLoss(weight={self.weight!r}{sides})"
 
     @property
     def name(self) -> str:
@@ -121,7 +164,15 @@ class WormholeLoss(Loss):
             raise ValueError(
                 "the wormhole loss needs distances of part and whole, and weights of the part: Surface.with_loss"
             )
-        return self.weight * distortion(P, part.distances, whole.distances, part.weights)
+        W = part.weights
+        if self.masked_sides == "both":
+            if whole.mask is None:
+                raise ValueError(
+                    "masked_sides='both' needs the mask of the whole: prepare_pairs with masked_sides='both', or "
+                    "Surface.with_loss(distances, mask=...)"
+                )
+            W = W * pulled_back(P, whole.mask)
+        return self.weight * distortion(P, part.distances, whole.distances, W)
 
 
 @dataclass(frozen=True)
@@ -193,11 +244,15 @@ class LossSum(Loss):
 
 
 def configured_by(loss: Loss, config: TrainingConfig) -> TrainingConfig:
-    """The choices with the weights of this loss, so that they say what a network was trained for."""
+    """The choices with the weights and sides of this loss, so that they say what a network was trained for, and what has to
+    be prepared for it."""
     weights = {"distortion": 0.0, "orthogonality": 0.0, "correspondence": 0.0}
     for term in loss.terms():
         if term.name in weights:
             weights[term.name] = float(getattr(term, "weight", 1.0))
+    sides = {term.masked_sides for term in loss.terms() if isinstance(term, WormholeLoss)}
+    if sides:
+        config = config.with_changes(masked_sides="both" if "both" in sides else "part")
     return config.with_changes(**{f"{name}_weight": weight for name, weight in weights.items()})
 
 
@@ -215,7 +270,7 @@ def loss_of(config: TrainingConfig, *, supervised: bool = True) -> Loss:
         weights = LossConfig()
     terms: list[Loss] = []
     if weights.distortion_weight:
-        terms.append(WormholeLoss(weights.distortion_weight))
+        terms.append(WormholeLoss(weights.distortion_weight, weights.masked_sides))
     if weights.orthogonality_weight:
         terms.append(OrthogonalityLoss(weights.orthogonality_weight, size))
     if weights.correspondence_weight and supervised:

@@ -14,12 +14,12 @@ from torch import Tensor
 from partwhole.criterion.loops import twice_genus
 from partwhole.datasets.pairs import GroundTruth, Pair, given_pairs
 from partwhole.matching.config import TrainingConfig
-from partwhole.matching.network.surface import Surface, distances_of, low_passed, pair_weights, surface_of
-from partwhole.matching.scans.prepare import Progress
+from partwhole.matching.network.surface import Surface, distances_of, pair_weights, surface_of, whole_with_loss
 from partwhole.mesh import Mesh
 from partwhole.spectral.cached import fill_cache, is_cached
 from partwhole.store.arguments import check_device, check_whole_number
 from partwhole.store.cache import Cache, CacheGiven
+from partwhole.store.progress import Progress
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,7 +68,8 @@ def prepare_pairs(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> PreparedPairs:
-    """Operators of every surface, and for the loss distances of all and weights of the parts, on the device.
+    """Operators of every surface, and for the loss distances of all, weights of the parts and, if the loss asks for them,
+    masks of the wholes, on the device.
 
     Parameters
     ----------
@@ -79,7 +80,7 @@ def prepare_pairs(
     device : "cpu" or "cuda"
     cache : where eigenpairs are kept: a `Cache`, a folder, True for the default one, or None for nowhere
     workers : processes that compute eigenpairs; default as many as there are cores
-    progress : called with (what is done, how much is done, how much there is)
+    progress : called with (what is done, steps done, steps in all)
     """
     check_device(device)
     check_whole_number("workers", workers, or_none=True)
@@ -110,7 +111,7 @@ def prepare_pairs(
     truths = {
         key: _truth(plain[0][key[0]], found) for key, found in zip(numbers, known or (), strict=known is not None)
     }
-    return PreparedPairs(tuple(plain[0]), tuple(plain[1]), numbers, (parts, wholes), _notes(wholes), truths)
+    return PreparedPairs(tuple(plain[0]), tuple(plain[1]), numbers, (parts, wholes), _notes(wholes, config), truths)
 
 
 @contextmanager
@@ -186,9 +187,11 @@ def _whole_with_loss(whole: Surface, mesh: Mesh, config: TrainingConfig, device:
             "piece: use mesh.largest_component()"
         )
     D = distances_of(mesh, method=config.loss.distances, device=device)
-    if config.loss.low_pass is not None:
-        D = low_passed(D, whole, config.loss.low_pass)
-    return whole.with_loss(D.half() if config.optimisation.precision == "float16" and device == "cuda" else D)
+    found = whole_with_loss(whole, mesh, D, config.loss, criterion=config.loss.criterion)
+    if config.optimisation.precision != "float16" or device != "cuda":
+        return found
+    assert found.distances is not None
+    return found.with_loss(found.distances.half(), mask=None if found.mask is None else found.mask.half())
 
 
 def _check_spheres(wholes: Iterable[Mesh]) -> None:
@@ -200,12 +203,17 @@ def _check_spheres(wholes: Iterable[Mesh]) -> None:
             )
 
 
-def _notes(wholes: Iterable[Mesh]) -> tuple[str, ...]:
+def _notes(wholes: Iterable[Mesh], config: TrainingConfig) -> tuple[str, ...]:
     with_holes = [mesh.name for mesh in wholes if not mesh.is_closed]
     if not with_holes:
         return ()
     named = ", ".join(with_holes[:5]) + (", …" if len(with_holes) > 5 else "")
+    treated = (
+        "counts a pair as far as its distances are guaranteed on both surfaces"
+        if config.loss.masked_sides == "both"
+        else "takes them for true; if they are large, close the holes, or use masked_sides='both'"
+    )
     return (
         f"{len(with_holes)} wholes have holes of their own ({named}): distances on them go around the holes, and the loss "
-        "takes them for true; close the holes if they are large",
+        f"{treated}",
     )

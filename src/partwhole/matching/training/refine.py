@@ -133,7 +133,7 @@ def refine(
                 augmentation=augmentation,
                 dropout=dropout,
                 seed=seed,
-                recorded=loss is None,
+                recorded=loss is None and start.network.takes_batches,
             )
         refined = Matcher(adapted, start.config, {**start.card, "refined": _lowest(losses)})
         compared = refined.compare(refined.encode(part), refined.encode(whole))[0]
@@ -166,12 +166,13 @@ def _adapted(
     as_it_is = not (augmentation or dropout)
     on_gpu = _on_gpu(start)
     both = None
-    if on_gpu and part.values.shape == whole.values.shape:
+    if on_gpu and network.takes_batches and part.values.shape == whole.values.shape:
         # a step of a single pair waits for the launch of its kernels: half as many if part and whole are a batch
         from partwhole.matching.training.cuda.captured import Buffers
 
         assert whole.distances is not None
-        buffers = Buffers.of_size(len(part), len(whole), part, whole.distances.dtype)
+        masked = whole.mask is not None
+        buffers = Buffers.of_size(len(part), len(whole), part, whole.distances.dtype, whole_mask=masked)
         buffers.load(part, whole)
         part, whole, both = buffers.part, buffers.whole, buffers.both
 

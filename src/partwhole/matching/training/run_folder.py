@@ -17,15 +17,15 @@ from torch import Tensor
 from partwhole.evaluation import Evaluation
 from partwhole.matching.config import TrainingConfig
 from partwhole.matching.matcher import Matcher
-from partwhole.matching.network.diffusion_net import Network
+from partwhole.matching.network.diffusion_net import Network, shapes_of
 from partwhole.matching.network.weights import read_tensors, versions, write_tensors
-from partwhole.matching.scans.prepare import Progress
 from partwhole.matching.training.logs import RunLog
 from partwhole.matching.training.losses import Loss
 from partwhole.matching.training.prepared_pairs import PreparedPairs
 from partwhole.matching.training.steps import learning_rate
 from partwhole.store.arguments import checked_path
 from partwhole.store.atomic import atomic_write
+from partwhole.store.progress import Progress
 
 # what is recorded of an evaluation; of validation pairs the loss
 SHOWN = ("micro", "macro", "median pair", "worst pair", "% above 0.15")
@@ -34,6 +34,9 @@ SHOWN = ("micro", "macro", "median pair", "worst pair", "% above 0.15")
 _FLUSH_ITERATIONS, _FLUSH_SECONDS = 250, 2.0
 # a run that is killed loses no more than this
 _SAVE_SECONDS = 30.0
+
+# how the names of tensors begin that `state_tensors` gives
+_OF_STATE = ("network.", "adam.")
 
 STATE, MODEL, VALIDATED, CARD = "state.safetensors", "model.safetensors", "validated.safetensors", "run.json"
 
@@ -132,6 +135,7 @@ class RunFolder:
         if self._state is not None:
             tensors, card = self._state
             self._check_same_run(card)
+            self._check_same_network(card, tensors, network, optimiser)
             for name, tensor in state_tensors(network, optimiser):
                 tensor.copy_(tensors[name])
             state.iteration, state.seconds = card["iteration"], card["seconds"]
@@ -161,6 +165,7 @@ class RunFolder:
         card = {
             "config": self.config.to_json(),
             "loss": repr(self.loss),
+            "network": type(network).__name__,
             "data": self.data_hash(),
             "iteration": state.iteration,
             "seconds": state.seconds,
@@ -217,6 +222,18 @@ class RunFolder:
             raise ValueError(f"the run in {self.folder} had the loss {card['loss']}, now it is {self.loss!r}")
         if card["data"] != self.data_hash():
             raise ValueError(f"the run in {self.folder} was made with other pairs; give it the same data to go on")
+
+    def _check_same_network(
+        self, card: dict[str, Any], tensors: dict[str, Tensor], network: Network, optimiser: torch.optim.Optimizer
+    ) -> None:
+        saved = {name: tensor for name, tensor in tensors.items() if name.startswith(_OF_STATE)}
+        if shapes_of(saved) != shapes_of(dict(state_tensors(network, optimiser))):
+            # states of earlier versions do not say, since there was only one kind
+            was, now = card.get("network", "DiffusionNet"), type(network).__name__
+            sizes = " of another size" if was == now else f", and now it is {now}"
+            raise ValueError(
+                f"the run in {self.folder} had the network {was}{sizes}; give the same to go on: network={was}(...)"
+            )
 
 
 class Recorder:
@@ -303,7 +320,9 @@ def check_folder(folder: str | Path | None, *, resume: bool) -> None:
 
 
 def state_tensors(network: Network, optimiser: torch.optim.Optimizer) -> Iterator[tuple[str, Tensor]]:
-    """Weights and the optimiser's memory, by name; the tensors themselves, to be read or written to."""
+    """Weights, buffers and the optimiser's memory, by name; the tensors themselves, to be read or written to."""
+    for name, buffer in network.named_buffers():
+        yield f"network.{name}", buffer
     for name, weight in network.named_parameters():
         yield f"network.{name}", weight.detach()
         for what in ("step", "exp_avg", "exp_avg_sq"):

@@ -9,24 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from partwhole.matching.config import MatchOptions, ReadOut, TrainingConfig
-from partwhole.matching.evaluation import Benchmark
+from partwhole.matching.config import TrainingConfig
 from partwhole.matching.matcher import Matcher
-from partwhole.matching.network.diffusion_net import Network, new_network
-from partwhole.matching.network.surface import SurfacePair
+from partwhole.matching.network.diffusion_net import Network, is_made_by, new_network, shapes_of
 from partwhole.matching.network.weights import versions
-from partwhole.matching.pipeline import found_map
-from partwhole.matching.scans.prepare import Progress
 from partwhole.matching.search.method import Method, check_method
+from partwhole.matching.training.data import TrainingData, training_data
 from partwhole.matching.training.losses import Loss, configured_by, loss_of
-from partwhole.matching.training.prepared_pairs import PreparedPairs, prepare_pairs
+from partwhole.matching.training.prepared_pairs import PreparedPairs
 from partwhole.matching.training.run_folder import Recorder, RunFolder, RunState, check_folder
 from partwhole.matching.training.steps import (
     Step,
@@ -39,8 +36,9 @@ from partwhole.matching.training.steps import (
     reproducibly,
     set_rate,
 )
-from partwhole.store.arguments import check_device, check_function, in_short
+from partwhole.store.arguments import check_device, in_short
 from partwhole.store.cache import Cache, CacheGiven
+from partwhole.store.progress import Progress, check_progress
 
 # vertices of surfaces that one thread trains on as fast as several
 _SMALL = 1000
@@ -76,6 +74,7 @@ def train(
     config: TrainingConfig | None = None,
     *,
     loss: Loss | None = None,
+    network: Network | None = None,
     start: Matcher | None = None,
     teacher: Method | None = None,
     validation: Sequence | PreparedPairs | None = None,
@@ -95,6 +94,8 @@ def train(
     pairs : of any data set; or what `prepare_pairs` made of them
     config : every choice; `preset("pfaust-h")` has the paper's
     loss : in the place of λ_geo WormholeLoss + λ_ortho OrthogonalityLoss
+    network : in the place of the `DiffusionNet` that `config.network` describes; a copy is trained, from the weights it has.
+        To go on with a run, or to `Matcher.load` what came of it, such a network must be given again
     start : begin with these weights instead of random ones, of a network of the same size
     teacher : its maps stand in the place of the ground truth, for `correspondence_weight`; on the same device
     validation : pairs that are not trained on; the weights with the lowest loss on them are kept beside the final ones
@@ -104,7 +105,7 @@ def train(
     resume : go on with the run in the folder
     device : "cpu" or "cuda"
     cache, workers : for eigenpairs, see `prepare_pairs`
-    progress : called with (what is done, how much is done, how much there is)
+    progress : called with (what is done, steps done, steps in all)
     heartbeat : called between iterations, every few seconds, with how far the run has come; what it raises ends the run,
         which is saved first and can go on from there
 
@@ -118,52 +119,39 @@ def train(
     (('distortion', 'orthogonality'), (5, 2))
     """
     config = TrainingConfig() if config is None else config
-    _check_kinds(config, loss, watch, start=start, teacher=teacher)
+    _check_kinds(config, loss, watch, network, start=start, teacher=teacher)
     check_device(device)
-    cache = Cache.meant(cache)
-    check_function("progress", progress, called_with="(what is done, how much is done, how much there is)")
+    check_progress(progress)
     check_folder(folder, resume=resume)
-    options: dict[str, Any] = {"device": device, "cache": cache, "workers": workers, "progress": progress}
-    if teacher is not None and not config.loss.correspondence_weight:
-        raise ValueError("a teacher is not listened to with correspondence_weight=0; give it a weight, such as 3")
-    if pairs is None:
-        raise ValueError("pairs must be a data set or a list of pw.datasets.Pair, got None")
-    stock, held_out = (
-        given
-        if isinstance(given, PreparedPairs | None)
-        else stock_for(given, config, loss=loss, teacher=teacher, **options)
-        for given in (pairs, validation)
-    )
-    assert stock is not None
-    if teacher is not None:
-        stock = with_teacher_maps(stock, teacher, progress=progress)
-        held_out = None if held_out is None else with_teacher_maps(held_out, teacher, progress=progress)
-    watched = {
-        name: given if isinstance(given, Benchmark) else Benchmark(given, name=name, keep=True, **options)
-        for name, given in (watch or {}).items()
-    }
+    options: dict[str, Any] = {"device": device, "cache": Cache.meant(cache), "workers": workers, "progress": progress}
     if loss is not None:
         config = configured_by(loss, config)
+    data = training_data(pairs, config, loss=loss, teacher=teacher, validation=validation, watch=watch, **options)
     loss = loss or loss_of(config)
+    stock, seed = data.stock, config.optimisation.seed
     record = RunFolder(folder, config, loss, stock, resume=resume)
 
     with reproducibly(config, device), _threads_for(stock, device), closing(record):
-        torch.manual_seed(random_seed(config.optimisation.seed))
-        network = new_network(config.network).to(device)
-        if start is not None:
-            begin_with(network, start.standing(config.search.vertical))
+        torch.manual_seed(random_seed(seed))
+        network = _network(config, network, start).to(device)
         optimiser = adam(network, config, device)
         state = record.resumed(network, optimiser)
         step = _steps(network, optimiser, loss, stock, config, device)
         recorder = Recorder(record, state, network, optimiser, progress=progress, heartbeat=heartbeat)
         for iteration in range(state.iteration, config.optimisation.iterations):
             set_rate(optimiser, learning_rate(iteration, len(stock), config))
-            torch.manual_seed(random_seed(config.optimisation.seed, 1, iteration))
-            losses = step(*stock.pairs[pair_number(iteration, len(stock), config.optimisation.seed)])
+            torch.manual_seed(random_seed(seed, 1, iteration))
+            losses = step(*stock.pairs[pair_number(iteration, len(stock), seed)])
             if recorder.record(losses):
-                _evaluate(network, loss, config, state, held_out, watched)
+                _evaluate(network, loss, config, state, data)
             recorder.end_iteration()
+    return _finished(network, config, loss, state, record, start)
 
+
+def _finished(
+    network: Network, config: TrainingConfig, loss: Loss, state: RunState, record: RunFolder, start: Matcher | None
+) -> TrainingRun:
+    """What came of it, which is written into the folder of the run as well."""
     card = {**record.card(), "iterations": state.iteration, "versions": versions()}
     if start is not None:
         card["start"] = str(start.card.get("name", "network"))
@@ -184,64 +172,23 @@ def train(
     )
 
 
-def takes_distances(config: TrainingConfig, *, loss: Loss | None = None, teacher: Method | None = None) -> bool:
-    """Whether distances on the surfaces must be known: for a term of the loss, or for the maps of the teacher."""
-    return teacher is not None or any(term.takes_distances for term in (loss or loss_of(config)).terms())
-
-
-def stock_for(
-    pairs: Sequence,
-    config: TrainingConfig,
-    *,
-    loss: Loss | None = None,
-    teacher: Method | None = None,
-    **options: Any,
-) -> PreparedPairs:
-    """What training takes of the pairs: with distances and the ground truth where something asks for them.
-
-    Parameters
-    ----------
-    pairs, config, loss, teacher : see `train`
-    options : of `prepare_pairs`
-    """
-    distances = takes_distances(config, loss=loss, teacher=teacher)
-    supervised = config.loss.correspondence_weight > 0 and teacher is None
-    return prepare_pairs(pairs, config, for_loss=distances, truth=supervised, **options)
-
-
-def with_teacher_maps(
-    stock: PreparedPairs, teacher: Method, *, read_out: ReadOut = "spectral", progress: Progress | None = None
-) -> PreparedPairs:
-    """The same pairs, with the maps of another network in the place of the ground truth, which is not used.
-
-    Distances can't tell front from back; a teacher that searches several orientations is right for most pairs, and a network
-    that learns from all of its maps at once follows the majority.
-
-    Parameters
-    ----------
-    stock : prepared for the loss, on the device of the teacher
-    teacher : gives a map for each pair
-    read_out : see `read_map`
-    progress : called with ("teacher's maps", pairs done, pairs in all)
-    """
-    truths = {}
-    for done, (p, w) in enumerate(stock.pairs):
-        if progress is not None and done % 20 == 0:
-            progress("teacher's maps", done, len(stock))
-        meshes = stock.meshes[0][p], stock.meshes[1][w]
-        pair = SurfacePair(stock.parts[p], stock.wholes[w], meshes, teacher.config.loss.criterion)
-        mass = stock.parts[p].mass
-        found = found_map(teacher, pair, MatchOptions(read_out=read_out))
-        truths[p, w] = found.vertex_map.to(torch.int64), mass / mass.sum()
-    if progress is not None:
-        progress("teacher's maps", len(stock), len(stock))
-    return replace(stock, truths=truths, teacher=str(teacher.card.get("name", "network")))
+def _network(config: TrainingConfig, given: Network | None, start: Matcher | None) -> Network:
+    """The network to train: of the config, or a copy of the one that is given; with the weights to start with."""
+    if given is not None:
+        network = deepcopy(given)
+    elif start is not None and not is_made_by(start.config.network, start.network):
+        # a matcher brings its network, frozen, where no config can describe it
+        network = deepcopy(start.network).requires_grad_(True)
+    else:
+        network = new_network(config.network)
+    if start is not None:
+        begin_with(network, start.standing(config.search.vertical))
+    return network
 
 
 def begin_with(network: Network, start: Matcher) -> None:
     """Give the network the weights of a matcher."""
-    ours, theirs = ({n: tuple(w.shape) for n, w in m.state_dict().items()} for m in (network, start.network))
-    if ours != theirs:
+    if shapes_of(network.state_dict()) != shapes_of(start.network.state_dict()):
         raise ValueError(
             f"the weights to start with ({start.card.get('name', 'network')}) are of a network of another size; take its "
             "inputs, width, blocks and features as choices of the run"
@@ -260,7 +207,7 @@ def _steps(
     network.train()
     # surfaces with fewer vertices than eigenpairs were asked for don't fit the buffers of the others
     ragged = len({surface.values.shape[-1] for surface in (*stock.parts, *stock.wholes)}) > 1
-    if device == "cpu" or ragged:
+    if device == "cpu" or ragged or not network.takes_batches:
         return plain_steps(network, optimiser, loss, stock, config)
     from partwhole.matching.training.cuda.captured import captured_steps
 
@@ -279,22 +226,14 @@ def _threads_for(stock: PreparedPairs, device: str) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _evaluate(
-    network: Network,
-    loss: Loss,
-    config: TrainingConfig,
-    state: RunState,
-    held_out: PreparedPairs | None,
-    watched: Mapping[str, Benchmark],
-) -> None:
+def _evaluate(network: Network, loss: Loss, config: TrainingConfig, state: RunState, data: TrainingData) -> None:
     network.eval()
     try:
-        if held_out is not None:
-            state.validated(mean_loss(network, loss, held_out, config), network)
+        if data.held_out is not None:
+            state.validated(mean_loss(network, loss, data.held_out, config), network)
         examined = Matcher(deepcopy(network), config)
-        for name, examination in watched.items():
-            found = examination.of(examined, read_out="spectral", thorough=False)
-            state.add_evaluation(name, found)
+        for name, benchmark in data.watched.items():
+            state.add_evaluation(name, benchmark.of(examined, read_out="spectral", thorough=False))
     finally:
         network.train()
 
@@ -308,7 +247,7 @@ def mean_loss(network: Network, loss: Loss, stock: PreparedPairs, config: Traini
     return float(torch.stack(terms).mean())
 
 
-def _check_kinds(config: object, loss: object, watch: object, **matchers: object) -> None:
+def _check_kinds(config: object, loss: object, watch: object, network: object, **matchers: object) -> None:
     if not isinstance(config, TrainingConfig):
         remedy = f"; use partwhole.matching.preset({config!r})" if isinstance(config, str) else ""
         raise ValueError(f"config must be a TrainingConfig, got {in_short(config)}{remedy}")
@@ -316,6 +255,12 @@ def _check_kinds(config: object, loss: object, watch: object, **matchers: object
         raise ValueError(f"loss must be a Loss such as pw.WormholeLoss(1e3), got {in_short(loss)}")
     if watch is not None and not isinstance(watch, Mapping):
         raise ValueError(f"watch must be pairs by name, such as {{'test': pairs}}, got {in_short(watch)}")
+    if network is not None and not isinstance(network, Network):
+        raise ValueError(f"network must be a partwhole.matching.Network, got {in_short(network)}")
+    if network is not None and not any(weight.requires_grad for weight in network.parameters()):
+        raise ValueError(
+            f"{type(network).__name__} has no weights that can be trained; if they are frozen, network.requires_grad_(True)"
+        )
     for name, given in matchers.items():
         if given is not None:
             check_method(given, name)

@@ -21,7 +21,7 @@ from partwhole.matching import (
 )
 from partwhole.matching.network.diffusion_net import new_network
 from partwhole.matching.training.cuda.captured import Buffers, captured_steps, rounded_up
-from partwhole.matching.training.losses import loss_of
+from partwhole.matching.training.losses import loss_of, pulled_back
 from partwhole.matching.training.steps import adam, losses_of_pair, plain_steps, reproducibly
 
 STILL: dict[str, Any] = {"dropout": 0.0, "rotation": 0.0, "noise": 0.0, "scaling": (1.0, 1.0)}
@@ -64,14 +64,18 @@ def test_sizes_are_rounded_up_to_a_few() -> None:
     assert rounded_up([3000, 3000, 3100, 9000], 2) == [3136, 3136, 3136, 9024]
 
 
-@pytest.mark.parametrize("criterion", ["none", "wormhole"])
-def test_what_fills_up_a_buffer_does_not_matter(pairs, still, cache, criterion) -> None:
+@pytest.mark.parametrize("changes", [{"criterion": "none"}, {"criterion": "wormhole"}, {"masked_sides": "both"}])
+def test_what_fills_up_a_buffer_does_not_matter(pairs, still, cache, changes) -> None:
     """Losses and gradients of pairs that were copied one after the other into the same larger memory."""
-    stock = prepare_pairs(pairs, still.with_changes(criterion=criterion), cache=cache)
+    chosen = still.with_changes(**changes)
+    masked = chosen.loss.masked_sides == "both"
+    if masked:
+        pairs = [*pairs[:2], Pair.of(pairs[1].part, pairs[0].part)]
+    stock = prepare_pairs(pairs, chosen, cache=cache)
     torch.manual_seed(0)
-    network, loss = new_network(still.network), loss_of(still)
+    network, loss = new_network(still.network), loss_of(chosen)
     for sizes in ((128, 128), (112, 192), (160, 128)):
-        buffers = Buffers.of_size(*sizes, stock.parts[0], torch.float32)
+        buffers = Buffers.of_size(*sizes, stock.parts[0], torch.float32, whole_mask=masked)
         for p, w in (*stock.pairs, *reversed(stock.pairs)):
             part, whole = stock.parts[p], stock.wholes[w]
             buffers.load(part, whole)
@@ -133,9 +137,13 @@ def test_recorded_steps_are_plain_steps(on_gpu, still) -> None:
 
 
 @pytest.mark.gpu
-def test_the_gpu_trains_like_the_processor(small, still, cache) -> None:
+@pytest.mark.parametrize("sides", ["part", "both"])
+def test_the_gpu_trains_like_the_processor(small, still, cache, sides) -> None:
     pairs = pairs_of_many_sizes(small)
-    slow, fast = (train(pairs, still, device=device, cache=cache) for device in ("cpu", "cuda"))
+    if sides == "both":
+        pairs = [Pair.of(pair.part, pairs[-1].part) for pair in pairs[:2]] + pairs
+    chosen = still.with_changes(masked_sides=sides)
+    slow, fast = (train(pairs, chosen, device=device, cache=cache) for device in ("cpu", "cuda"))
     np.testing.assert_allclose(fast.losses, slow.losses, rtol=5e-3, atol=5e-3)
     part, whole = (slow.matcher.surface(mesh) for mesh in (pairs[0].part, pairs[0].whole))
     maps = [
@@ -166,6 +174,16 @@ def test_rounded_products_hardly_change_the_loss(small, still, cache, precision)
         for chosen in ("float32", precision)
     )
     np.testing.assert_allclose(rounded, exact, rtol=0.02, atol=0.02)
+
+
+@pytest.mark.gpu
+def test_masks_in_half_precision() -> None:
+    torch.manual_seed(0)
+    P = torch.softmax(4 * torch.randn(300, 500, device="cuda"), dim=1)
+    M = torch.rand(500, 500, device="cuda")
+    found, expected = pulled_back(P, M.half()), pulled_back(P.double(), M.double())
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found.double(), expected, rtol=5e-3, atol=5e-3)
 
 
 @pytest.mark.gpu

@@ -41,8 +41,18 @@ class Buffers:
     whole: Surface
 
     @classmethod
-    def of_size(cls, m: int, n: int, like: Surface, precision: torch.dtype | None, *, truth: bool = False) -> Buffers:
-        """Room for m and n vertices; with that of distances, those of the whole in this precision, unless it is None."""
+    def of_size(
+        cls,
+        m: int,
+        n: int,
+        like: Surface,
+        precision: torch.dtype | None,
+        *,
+        truth: bool = False,
+        whole_mask: bool = False,
+    ) -> Buffers:
+        """Room for m and n vertices; with that of distances, those of the whole in this precision, unless it is None; with
+        that of the truth of the part, and of the mask of the whole, if asked for."""
         size = max(m, n)
         options = {"device": like.points.device, "dtype": torch.float32}
 
@@ -63,7 +73,8 @@ class Buffers:
         if precision is None:
             return cls(both, _one(both, 0, m, **known), _one(both, 1, n, absent=zeros(n)))
         part = _one(both, 0, m, distances=zeros(m, m), weights=zeros(m, m), **known)
-        return cls(both, part, _one(both, 1, n, distances=zeros(n, n).to(precision), absent=zeros(n)))
+        mask = {"mask": zeros(n, n).to(precision)} if whole_mask else {}
+        return cls(both, part, _one(both, 1, n, distances=zeros(n, n).to(precision), absent=zeros(n), **mask))
 
     def load(self, part: Surface, whole: Surface) -> None:
         """Copy a pair into the buffers. What is left over from another pair has area and weight 0."""
@@ -82,6 +93,9 @@ class Buffers:
             self.part.weights.zero_()
             self.part.weights[:p, :p].copy_(part.weights)
             self.whole.distances[:n, :n].copy_(whole.distances)
+        if self.whole.mask is not None:
+            # no soft map reaches what is left over
+            self.whole.mask[:n, :n].copy_(whole.mask)
         assert self.whole.absent is not None
         self.whole.absent.fill_(-torch.inf)
         self.whole.absent[:n].zero_()
@@ -116,7 +130,7 @@ def captured_steps(
     def record(size: tuple[int, int], part: Surface, whole: Surface) -> None:
         before = {name: tensor.clone() for name, tensor in state_tensors(network, optimiser)}
         precision = None if whole.distances is None else whole.distances.dtype
-        buffers = Buffers.of_size(*size, part, precision, truth=part.truth is not None)
+        buffers = Buffers.of_size(*size, part, precision, truth=part.truth is not None, whole_mask=whole.mask is not None)
         buffers.load(part, whole)
 
         def step() -> Tensor:

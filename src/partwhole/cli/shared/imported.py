@@ -1,0 +1,92 @@
+"""Methods from Python: `--model package.module:name`, where the name is a `Method`, or a function or class that gives one."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from partwhole.cli.shared.console import Console
+from partwhole.cli.shared.options import Device, load_models, model_file
+
+if TYPE_CHECKING:
+    from partwhole.matching.search.method import Method
+
+_IMPORT_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+
+
+def is_import_path(model: str | Path) -> bool:
+    """Whether this is `package.module:name`, and no file.
+
+    >>> is_import_path("mine.methods:Signatures"), is_import_path("default"), is_import_path("runs/a.safetensors")
+    (True, False, False)
+    """
+    return bool(_IMPORT_PATH.fullmatch(str(model))) and not Path(model).exists()
+
+
+def weight_files(models: Sequence[str | Path]) -> list[Path]:
+    """The files that these models are read from; a method from Python has none."""
+    return [model_file(model) for model in models if not is_import_path(model)]
+
+
+def imported_method(text: str, device: Device) -> Method:
+    """The `Method` of an import path; modules in the current folder are found too."""
+    from partwhole.matching.search.method import Method
+
+    module_name, _, name = text.partition(":")
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    try:
+        module = import_module(module_name)
+    except Exception as fault:  # whatever a module does when it is imported
+        raise ValueError(f"--model {text}: {module_name} can't be imported ({_words(fault)})") from None
+    if not hasattr(module, name):
+        near = difflib.get_close_matches(name, dir(module), n=1)
+        raise ValueError(f"--model {text}: {module_name} has no {name}{f'; did you mean {near[0]}?' if near else ''}")
+    found: Any = getattr(module, name)
+    if callable(found) and not isinstance(found, Method):
+        try:
+            found = found()
+        except Exception as fault:  # whatever it does
+            raise ValueError(
+                f"--model {text}: {name}() failed ({_words(fault)}); it is called without arguments"
+            ) from None
+    if not isinstance(found, Method):
+        raise ValueError(f"--model {text} gives {type(found).__name__}, and not a partwhole.matching.Method")
+    if device != found.device.type == "cpu":
+        raise ValueError(f"--model {text} computes on the processor; leave out --device {device}")
+    found.card.setdefault("name", text)
+    return found
+
+
+def load_methods(models: Sequence[str | Path], device: Device) -> dict[str, Method]:
+    """Models by name, see `load_models`, and methods by their import paths; in the order they were given."""
+    matchers = iter(load_models([Path(model) for model in models if not is_import_path(model)], device).items())
+    found: dict[str, Method] = {}
+    for model in map(str, models):
+        label, method = (model, imported_method(model, device)) if is_import_path(model) else next(matchers)
+        if label in found:
+            raise ValueError(f"--model {label} is given twice")
+        found[label] = method
+    return found
+
+
+def can_be_cached(method: Method, console: Console) -> bool:
+    """Whether results of a method can be told from those of another version of it; otherwise a note says that they can't."""
+    from partwhole.matching.search.method import Method
+
+    known = type(method).fingerprint is not Method.fingerprint
+    if not known:
+        console.note(
+            f"nothing is cached for {type(method).__name__}, since its code may change; it has no fingerprint()"
+        )
+    return known
+
+
+def _words(fault: Exception) -> str:
+    return f"{type(fault).__name__}: {' '.join(str(fault).split())}"

@@ -1,0 +1,125 @@
+"""What a run is trained on, validated on and watched with: pairs, prepared as its loss and its teacher ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from partwhole.matching.config import MatchOptions, ReadOut, TrainingConfig
+from partwhole.matching.evaluation import Benchmark
+from partwhole.matching.network.surface import SurfacePair
+from partwhole.matching.pipeline import found_map
+from partwhole.matching.search.method import Method
+from partwhole.matching.training.losses import Loss, loss_of
+from partwhole.matching.training.prepared_pairs import PreparedPairs, prepare_pairs
+from partwhole.store.progress import Progress
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """The pairs of a run.
+
+    Attributes
+    ----------
+    stock : to train on
+    held_out : to validate on; None: nothing is validated
+    watched : whose errors are recorded, by name
+    """
+
+    stock: PreparedPairs
+    held_out: PreparedPairs | None
+    watched: Mapping[str, Benchmark]
+
+
+def training_data(
+    pairs: Sequence | PreparedPairs,
+    config: TrainingConfig,
+    *,
+    loss: Loss | None = None,
+    teacher: Method | None = None,
+    validation: Sequence | PreparedPairs | None = None,
+    watch: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> TrainingData:
+    """All pairs of a run, prepared; what was prepared before is taken as it is.
+
+    Parameters
+    ----------
+    pairs, config, loss, teacher, validation, watch : see `train`
+    options : of `prepare_pairs`: device, cache, workers, progress
+    """
+    if pairs is None:
+        raise ValueError("pairs must be a data set or a list of pw.datasets.Pair, got None")
+    if teacher is not None and not config.loss.correspondence_weight:
+        raise ValueError("a teacher is not listened to with correspondence_weight=0; give it a weight, such as 3")
+
+    def prepared(given: Sequence | PreparedPairs) -> PreparedPairs:
+        if not isinstance(given, PreparedPairs):
+            given = stock_for(given, config, loss=loss, teacher=teacher, **options)
+        return given if teacher is None else with_teacher_maps(given, teacher, progress=options.get("progress"))
+
+    return TrainingData(
+        prepared(pairs),
+        None if validation is None else prepared(validation),
+        {
+            name: given if isinstance(given, Benchmark) else Benchmark(given, name=name, keep=True, **options)
+            for name, given in (watch or {}).items()
+        },
+    )
+
+
+def takes_distances(config: TrainingConfig, *, loss: Loss | None = None, teacher: Method | None = None) -> bool:
+    """Whether distances on the surfaces must be known: for a term of the loss, or for the maps of the teacher."""
+    return teacher is not None or any(term.takes_distances for term in (loss or loss_of(config)).terms())
+
+
+def stock_for(
+    pairs: Sequence,
+    config: TrainingConfig,
+    *,
+    loss: Loss | None = None,
+    teacher: Method | None = None,
+    **options: Any,
+) -> PreparedPairs:
+    """What training takes of the pairs: with distances and the ground truth where something asks for them.
+
+    Parameters
+    ----------
+    pairs, config, loss, teacher : see `train`
+    options : of `prepare_pairs`
+    """
+    distances = takes_distances(config, loss=loss, teacher=teacher)
+    supervised = config.loss.correspondence_weight > 0 and teacher is None
+    return prepare_pairs(pairs, config, for_loss=distances, truth=supervised, **options)
+
+
+def with_teacher_maps(
+    stock: PreparedPairs, teacher: Method, *, read_out: ReadOut = "spectral", progress: Progress | None = None
+) -> PreparedPairs:
+    """The same pairs, with the maps of another network in the place of the ground truth, which is not used.
+
+    Distances can't tell front from back; a teacher that searches several orientations is right for most pairs, and a network
+    that learns from all of its maps at once follows the majority.
+
+    Parameters
+    ----------
+    stock : prepared for the loss, on the device of the teacher
+    teacher : gives a map for each pair
+    read_out : see `read_map`
+    progress : called with ("teacher's maps", pairs done, pairs in all)
+    """
+    truths = {}
+    for done, (p, w) in enumerate(stock.pairs):
+        if progress is not None and done % 20 == 0:
+            progress("teacher's maps", done, len(stock))
+        meshes = stock.meshes[0][p], stock.meshes[1][w]
+        pair = SurfacePair(stock.parts[p], stock.wholes[w], meshes, teacher.config.loss.criterion)
+        mass = stock.parts[p].mass
+        found = found_map(teacher, pair, MatchOptions(read_out=read_out))
+        truths[p, w] = found.vertex_map.to(torch.int64), mass / mass.sum()
+    if progress is not None:
+        progress("teacher's maps", len(stock), len(stock))
+    return replace(stock, truths=truths, teacher=str(teacher.card.get("name", "network")))
