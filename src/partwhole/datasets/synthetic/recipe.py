@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ TRAINING_PEOPLE = 34
 _KINDS = ("people", "animals", "people", "bodies", "people", "animals", "people", "creatures", "things", "faces")
 _CREATURES: tuple[Plan, ...] = ("centaur", "gorilla", "bird", "monster", "insect", "fish", "monster", "snake")
 # small pieces say little about their place, so there are fewer of them
-_CUTS: tuple[Recipe, ...] = (*("pfaust-m", "pfaust-h", "cuts", "holes", "views") * 2, "piece")  # type: ignore[assignment]
+_CUTS: tuple[Recipe, ...] = (*("pfaust-m", "pfaust-h", "cuts", "holes", "views") * 2, "piece")
 # seeds of blocks begin here: lower ones are for sets to test on
 _FIRST_SEED = 1_000_000
 
@@ -56,21 +57,22 @@ class DefaultRecipe:
         """The pairs of a block."""
         kind, seed = self.kind(number), _FIRST_SEED * (1 + self.seed) + number
         rng = np.random.default_rng(seed)
-        common = {"recipe": _CUTS, "wholes_per_part": 3, "triangulations": 4, "damage": 0.25, "yaw": 0.0, "seed": seed}
+        common: dict[str, Any] = {"recipe": _CUTS, "wholes_per_part": 3, "triangulations": 4, "damage": 0.25}
+        common |= {"yaw": 0.0, "seed": seed}
         if kind == "people":
             which = sorted(rng.choice(TRAINING_PEOPLE, 8, replace=False).tolist())
             return people_pairs(_people(self.assets), 5, which=which, n_vertices=(900, 2400), **common)
         if kind == "faces":
             return face_pairs(_faces(self.assets), 8, 4, n_vertices=(1000, 2400), **common)
-        sizes = {"n_vertices": (800, 2200)}
+        common["n_vertices"] = 800, 2200
         if kind == "things":
-            return thing_pairs(4, 6, **sizes, **common)
-        plans: tuple[Plan, ...] = {
+            return thing_pairs(4, 6, **common)
+        plans: dict[str, tuple[Plan, ...]] = {
             "animals": ("animal",),
             "bodies": ("biped", "quadruped", "hand"),
             "creatures": (_CREATURES[number // len(_KINDS) % len(_CREATURES)],),
-        }[kind]
-        return retriangulated_body_pairs(3, 10, plans=plans, **sizes, **common)
+        }
+        return retriangulated_body_pairs(3, 10, plans=plans[kind], **common)
 
 
 @lru_cache(maxsize=1)

@@ -1,8 +1,8 @@
-"""What a vertex sees of its surroundings that no rotation changes: the surface smoothed at several scales, by angles and volumes.
+"""What a vertex sees of its surroundings that no rotation changes: the surface smoothed at several scales.
 
-Positions and normals depend on how a scan lies in space, and a network has to learn that this does not matter. Their smoothed
-versions are vectors at each vertex that turn with the surface; lengths and angles of these vectors do not turn, and neither
-do the volumes they span, whose signs tell left from right.
+Positions and normals depend on how a scan lies in space, and a network has to learn that this does not matter. Their
+smoothed versions are vectors at each vertex that turn with the surface; lengths and angles of these vectors do not turn,
+and neither do the volumes they span, whose signs tell left from right.
 """
 
 from __future__ import annotations

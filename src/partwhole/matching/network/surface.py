@@ -159,17 +159,25 @@ def arrays_of(mesh: Mesh, eigenpairs: int, diffusion_eigenpairs: int, cache: Cac
     """The same as arrays, which cross from one process to another."""
     k = min(eigenpairs, mesh.n_vertices)
     pairs = compute_eigenpairs(mesh, k) if cache is None else cached_eigenpairs(mesh, k, cache)
-    few = pairs.first(min(k, diffusion_eigenpairs))
+    found = {
+        "signatures": signatures(pairs),
+        "functions": pairs.functions,
+        "curvature": smoothed_curvature(mesh, pairs),
+    }
+    single = {name: np.ascontiguousarray(array, np.float32) for name, array in found.items()}
+    return {**operator_arrays(mesh, pairs, min(k, diffusion_eigenpairs)), **single}
+
+
+def operator_arrays(mesh: Mesh, pairs: Eigenpairs, diffusion_eigenpairs: int) -> dict[str, np.ndarray]:
+    """Of these, what a network needs that sees positions and normals."""
+    few = pairs.first(diffusion_eigenpairs)
     frame = gradients(mesh)
     found = {
         "points": mesh.vertices,
         "normals": mesh.vertex_normals,
-        "signatures": signatures(pairs),
         "mass": pairs.mass,
         "values": pairs.values,
-        "functions": pairs.functions,
         "basis": np.stack([few.functions, *spectral_gradients(few, frame.gx, frame.gy)], axis=1),
-        "curvature": smoothed_curvature(mesh, pairs),
     }
     return {name: np.ascontiguousarray(array, np.float32) for name, array in found.items()}
 

@@ -14,14 +14,13 @@ from partwhole.matching.config import Axis, TrainingConfig
 from partwhole.matching.network.surface import Surface
 from partwhole.matching.search.orientation import axis_rotations
 
-
 # eigenfunctions that make up a smooth displacement, and the eigenvalue from which on they count less
 _BENDING_MODES, _BENDING_VALUE = 48, 60.0
 
 
 def augmented(surface: Surface, config: TrainingConfig) -> Surface:
-    """x ↦ S (R (x + u) + noise), normal ↦ S⁻¹ R normal at length 1: u a smooth displacement, R a turn about the vertical and a
-    tilt, S a stretch along the axes.
+    """x ↦ S (R (x + u) + noise), normal ↦ S⁻¹ R normal at length 1: u a smooth displacement, R a turn about the vertical and
+    a tilt, S a stretch along the axes.
 
     Distances, operators and signatures stay those of the surface itself. Draws from torch's generator of the device.
     """
@@ -46,7 +45,7 @@ def augmented(surface: Surface, config: TrainingConfig) -> Surface:
 
 
 def _bent(surface: Surface, most: float) -> tuple[Float[Tensor, "*batch n 3"], Float[Tensor, "*batch n 3"]]:
-    """x + u and its normals, u = Σ_k c_k φ_k a smooth random displacement: c_k ~ N(0, s² / (1 + λ_k / λ_0)²), s below `most`.
+    """x + u and its normals, u = Σ_k c_k φ_k a smooth random displacement, c_k ~ N(0, s² / (1 + λ_k / λ_0)²), s ≤ `most`.
 
     The normal turns with the tangents ∂x + ∂u; their frames are those of the gradients of the eigenfunctions.
     """

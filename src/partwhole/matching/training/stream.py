@@ -14,20 +14,23 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from partwhole.datasets.pairs import Pair
-from partwhole.matching.network.surface import Surface, arrays_of
+from partwhole.matching.network.surface import Surface, operator_arrays
+from partwhole.mesh import Mesh
+from partwhole.spectral import eigenpairs
 from partwhole.store.atomic import atomic_write
 from partwhole.store.compute import available_cores
 
 # gives the pairs of a block by its number; goes to other processes, so it is a function of a module or a dataclass
 Blocks = Callable[[int], Sequence[Pair]]
 
+_SIDES = ("part", "whole")
+_KEPT = ("points", "normals", "mass", "values", "basis")
 _WAIT = 0.05
 # gradients of eigenfunctions are cut off here: those of 100 eigenfunctions of area 1 are below 200, but at slivers
 _STEEPEST = 1000.0
@@ -136,82 +139,75 @@ class PairStream:
             held |= {name: array.float() for name, array in held.items() if array.dtype == torch.float16}
         if self._temporary is not None:
             path.unlink()
-        numbers = _surfaces(held)
-        firsts = len(self.parts), len(self.wholes)
-        self.parts += numbers[0]
-        self.wholes += numbers[1]
-        starts = np.cumsum([0, *(len(one) for one in numbers[0])])
-        offsets = held["truth_starts"].tolist()
-        for (part, whole), start in zip(held["pairs"].tolist(), offsets, strict=True):
-            rows = slice(start, start + len(numbers[0][part]))
-            key = firsts[0] + part, firsts[1] + whole
+        first_part, first_whole = len(self.parts), len(self.wholes)
+        self.parts += _surfaces(held, "part")
+        self.wholes += _surfaces(held, "whole")
+        for (part, whole), start in zip(held["pairs"].tolist(), held["truth_starts"].tolist(), strict=True):
+            key = first_part + part, first_whole + whole
+            rows = slice(start, start + len(self.parts[key[0]]))
             self.pairs.append(key)
             self.truths[key] = held["truth"][rows].long(), held["truth_shares"][rows]
-        assert len(starts) == len(numbers[0]) + 1
         self._loaded = number + 1
 
 
-def make_block(blocks: Blocks, number: int, eigenpairs: int, path: Path) -> None:
-    """Make the pairs of a block, with operators of each surface, and write them to a file, unless it is there."""
+def make_block(blocks: Blocks, number: int, k: int, path: Path) -> None:
+    """Make the pairs of a block, with k eigenpairs and their gradients, and write them to a file, unless it is there.
+
+    Pairs with too few vertices are left out, and so are those whose operators are not numbers.
+    """
     if path.exists():
         return
-    parts: dict[str, dict[str, np.ndarray]] = {}
-    wholes: dict[str, dict[str, np.ndarray]] = {}
+    surfaces: tuple[dict[str, dict[str, np.ndarray]], ...] = ({}, {})
     keys, truths, shares = [], [], []
     for pair in blocks(number):
-        if min(pair.part.n_vertices, pair.whole.n_vertices) <= eigenpairs or pair.ground_truth is None:
+        meshes = pair.part, pair.whole
+        names = [mesh.content_hash for mesh in meshes]
+        for mesh, name, known in zip(meshes, names, surfaces, strict=True):
+            if name not in known and (found := _operators(mesh, k)) is not None:
+                known[name] = found
+        if pair.ground_truth is None or not all(name in known for name, known in zip(names, surfaces, strict=True)):
             continue
-        one, other = pair.part.content_hash, pair.whole.content_hash
-        if one not in parts:
-            parts[one] = arrays_of(pair.part, eigenpairs, eigenpairs, None)
-        if other not in wholes:
-            wholes[other] = arrays_of(pair.whole, eigenpairs, eigenpairs, None)
-        truth = pair.ground_truth.rounded(pair.whole.vertices)
-        known = np.zeros(pair.part.n_vertices, np.int32)
-        known[truth.part_vertices] = truth.whole_vertices
-        share = np.zeros(pair.part.n_vertices, np.float32)
-        share[truth.part_vertices] = parts[one]["mass"][truth.part_vertices]
-        keys.append((list(parts).index(one), list(wholes).index(other)))
-        truths.append(known)
+        rounded = pair.ground_truth.rounded(pair.whole.vertices)
+        truth, share = np.zeros(pair.part.n_vertices, np.int32), np.zeros(pair.part.n_vertices, np.float32)
+        truth[rounded.part_vertices] = rounded.whole_vertices
+        share[rounded.part_vertices] = surfaces[0][names[0]]["mass"][rounded.part_vertices]
+        keys.append([list(known).index(name) for name, known in zip(names, surfaces, strict=True)])
+        truths.append(truth)
         shares.append(share / share.sum())
-    arrays: dict[str, Any] = {
+    arrays: dict[str, np.ndarray] = {
         "pairs": np.array(keys, np.int32).reshape(-1, 2),
-        "truth": np.concatenate([*truths, np.zeros(0, np.int32)]),
-        "truth_shares": np.concatenate([*shares, np.zeros(0, np.float32)]),
+        "truth": np.concatenate([np.zeros(0, np.int32), *truths]),
+        "truth_shares": np.concatenate([np.zeros(0, np.float32), *shares]),
         "truth_starts": np.cumsum([0, *map(len, truths)])[:-1],
     }
-    for side, held in (("part", list(parts.values())), ("whole", list(wholes.values()))):
+    for side, known in zip(_SIDES, surfaces, strict=True):
+        held = list(known.values())
         arrays[f"{side}_sizes"] = np.array([len(one["mass"]) for one in held], np.int64)
-        arrays[f"{side}_values"] = np.array([one["values"] for one in held], np.float32).reshape(-1, eigenpairs)
-        for name in ("points", "normals", "mass"):
-            arrays[f"{side}_{name}"] = np.concatenate([one[name] for one in held])
-        # gradients at slivers may be beyond what half precision holds
-        basis = np.concatenate([one["basis"] for one in held])
-        arrays[f"{side}_basis"] = np.clip(basis, -_STEEPEST, _STEEPEST).astype(np.float16)
+        for name in _KEPT if held else ():
+            stacked = (np.stack if name == "values" else np.concatenate)([one[name] for one in held])
+            arrays[f"{side}_{name}"] = stacked.astype(np.float16 if name == "basis" else np.float32)
     with atomic_write(path) as file:
-        np.savez(file, **arrays)
+        np.savez(file, **arrays)  # type: ignore[arg-type]
 
 
-def _surfaces(held: dict[str, Tensor]) -> tuple[list[Surface], list[Surface]]:
-    found: tuple[list[Surface], list[Surface]] = ([], [])
-    for side, surfaces in zip(("part", "whole"), found, strict=True):
-        start = 0
-        for size, values in zip(held[f"{side}_sizes"].tolist(), held[f"{side}_values"], strict=True):
-            points, normals, mass, basis = (
-                held[f"{side}_{name}"][start : start + size] for name in ("points", "normals", "mass", "basis")
-            )
-            surfaces.append(
-                Surface(
-                    points=points,
-                    normals=normals,
-                    signatures=points[:, :0],
-                    mass=mass,
-                    values=values,
-                    functions=basis[:, 0],
-                    basis=basis,
-                )
-            )
-            start += size
+def _operators(mesh: Mesh, k: int) -> dict[str, np.ndarray] | None:
+    if mesh.n_vertices <= k:
+        return None
+    found = operator_arrays(mesh, eigenpairs(mesh, k), k)
+    found["basis"] = found["basis"].clip(-_STEEPEST, _STEEPEST)
+    return found if all(np.isfinite(array).all() for array in found.values()) else None
+
+
+def _surfaces(held: dict[str, Tensor], side: str) -> list[Surface]:
+    sizes = held[f"{side}_sizes"].tolist()
+    if not sizes:
+        return []
+    of_vertices = {name: held[f"{side}_{name}"].split(sizes) for name in ("points", "normals", "mass", "basis")}
+    found = []
+    for number, values in enumerate(held[f"{side}_values"]):
+        one = {name: parts[number] for name, parts in of_vertices.items()}
+        # signatures are not kept, and eigenfunctions are those of the basis
+        found.append(Surface(**one, values=values, signatures=one["points"][:, :0], functions=one["basis"][:, 0]))
     return found
 
 

@@ -130,7 +130,9 @@ def captured_steps(
     def record(size: tuple[int, int], part: Surface, whole: Surface) -> None:
         before = {name: tensor.clone() for name, tensor in state_tensors(network, optimiser)}
         precision = None if whole.distances is None else whole.distances.dtype
-        buffers = Buffers.of_size(*size, part, precision, truth=part.truth is not None, whole_mask=whole.mask is not None)
+        buffers = Buffers.of_size(
+            *size, part, precision, truth=part.truth is not None, whole_mask=whole.mask is not None
+        )
         buffers.load(part, whole)
 
         def step() -> Tensor:
