@@ -57,7 +57,9 @@ def _checked(function: Any = None, *, typechecker: Any = None) -> Any:
     if function is None:
         return functools.partial(_checked, typechecker=typechecker)
     if isinstance(function, FunctionType) and not _may_name_arrays(function):
-        return typechecker(function)
+        checked = typechecker(function)
+        checked.__wrapped__ = function  # as jaxtyped has it: tests of our own errors call what is not checked
+        return checked
     return _jaxtyped(function, typechecker=typechecker)
 
 
