@@ -60,6 +60,8 @@ def _checked(function: Any = None, *, typechecker: Any = None) -> Any:
         checked = typechecker(function)
         checked.__wrapped__ = function  # as jaxtyped has it: tests of our own errors call what is not checked
         return checked
+    if isinstance(function, type) and hasattr(function.__init__, "__wrapped__"):
+        return function  # a dataclass that wrote its own __init__, which is checked already
     return _jaxtyped(function, typechecker=typechecker)
 
 
