@@ -57,9 +57,7 @@ def _checked(function: Any = None, *, typechecker: Any = None) -> Any:
     if function is None:
         return functools.partial(_checked, typechecker=typechecker)
     if isinstance(function, FunctionType) and not _may_name_arrays(function):
-        checked = typechecker(function)
-        checked.__wrapped__ = function  # as jaxtyped has it: tests of our own errors call what is not checked
-        return checked
+        return typechecker(function)
     if isinstance(function, type) and hasattr(function.__init__, "__wrapped__"):
         return function  # a dataclass that wrote its own __init__, which is checked already
     return _jaxtyped(function, typechecker=typechecker)
