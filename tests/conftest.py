@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 import functools
 import importlib
 import os
@@ -10,8 +12,10 @@ from collections.abc import Generator, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
+from typing import Any
 
+import jaxtyping
 import pytest
 from hypothesis import HealthCheck, settings
 from jaxtyping import install_import_hook
@@ -34,8 +38,34 @@ class _KernelsAsTheyAre(MetaPathFinder):
         return None
 
 
+def _may_name_arrays(function: FunctionType) -> bool:
+    """Whether an annotation names a type of arrays, or anything that can't be looked up here."""
+    known = {**vars(builtins), **function.__globals__}
+    for annotation in function.__annotations__.values():
+        tree = ast.parse(annotation, mode="eval") if isinstance(annotation, str) else None
+        names = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)] if tree else []
+        if tree is None or any(name not in known or "jaxtyping" in repr(known[name]) for name in names):
+            return True
+    return False
+
+
+def _checked(function: Any = None, *, typechecker: Any = None) -> Any:
+    """jaxtyped, but a function without arrays has no shapes to compare, and is left to the type checker.
+
+    Comparing shapes binds all arguments at every call, which took a quarter of the time of the tests.
+    """
+    if function is None:
+        return functools.partial(_checked, typechecker=typechecker)
+    if isinstance(function, FunctionType) and not _may_name_arrays(function):
+        return typechecker(function)
+    if isinstance(function, type) and hasattr(function.__init__, "__wrapped__"):
+        return function  # a dataclass that wrote its own __init__, which is checked already
+    return _jaxtyped(function, typechecker=typechecker)
+
+
 # Every annotated function of the library is checked by beartype while the tests run, array shapes included. An int may
 # stand where a float is asked for, as type checkers have it.
+_jaxtyped, jaxtyping.jaxtyped = jaxtyping.jaxtyped, _checked
 assert "partwhole" not in sys.modules, "partwhole was imported before its annotations could be checked"
 install_import_hook("partwhole", "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
 sys.meta_path.insert(0, _KernelsAsTheyAre())

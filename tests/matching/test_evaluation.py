@@ -9,7 +9,7 @@ import torch
 from partwhole.datasets import GroundTruth, Pair, Pairs
 from partwhole.evaluation import evaluate_map
 from partwhole.geodesics import geodesic_distances
-from partwhole.matching import Benchmark, Matcher, TrainingConfig, evaluate, match
+from partwhole.matching import Benchmark, Matcher, TrainingConfig, evaluate, evaluation, match
 from partwhole.matching.network.diffusion_net import new_network
 
 
@@ -25,18 +25,45 @@ def known(pairs: Pairs) -> Pairs:
     return pairs[:4]
 
 
-@pytest.mark.parametrize("read_out", ["features", "spectral"])
+@pytest.fixture(scope="module")
+def maps(matcher: Matcher, known: Pairs) -> dict[str, list[np.ndarray]]:
+    """What `match` finds for each pair, by read-out."""
+    return {
+        read_out: [match(pair.part, pair.whole, model=matcher, read_out=read_out).vertex_map for pair in known]
+        for read_out in ("features", "spectral", "lateration")
+    }
+
+
 @pytest.mark.parametrize("method", ["dijkstra", "fast_marching"])
-def test_errors_are_those_of_each_map_by_itself(matcher, known, cache, read_out, method) -> None:
-    found = evaluate(matcher, known, read_out=read_out, method=method, cache=cache)
-    for pair, result in zip(known, found.pairs, strict=True):
-        vertex_map = match(pair.part, pair.whole, model=matcher, read_out=read_out).vertex_map
-        expected = evaluate_map(pair, vertex_map, geodesic_distances(pair.whole, method=method))
-        assert result.name == pair.name
-        np.testing.assert_allclose(result.errors, expected.errors, atol=1e-6)
-        assert (result.coverage, result.roughness) == pytest.approx((expected.coverage, expected.roughness))
-        assert 0 < result.seconds < 60
-    assert found.macro > 0
+def test_errors_are_those_of_each_map_by_itself(matcher, known, cache, maps, method) -> None:
+    benchmark = Benchmark(known, method=method, cache=cache)
+    both = benchmark.by_read_out(matcher, ["features", "spectral"])
+    found = {**both, "lateration": evaluate(matcher, known, method=method, cache=cache)}
+    for read_out, measured in found.items():
+        assert measured.protocol.read_out == read_out
+        for pair, result, vertex_map in zip(known, measured.pairs, maps[read_out], strict=True):
+            expected = evaluate_map(pair, vertex_map, geodesic_distances(pair.whole, method=method))
+            assert result.name == pair.name
+            np.testing.assert_allclose(result.errors, expected.errors, atol=1e-6)
+            assert (result.coverage, result.roughness) == pytest.approx((expected.coverage, expected.roughness))
+            assert 0 < result.seconds < 60
+        assert measured.macro > 0
+
+
+def test_read_outs_that_share_a_search_find_what_they_find_alone(matcher, known, cache, monkeypatch) -> None:
+    searches = []
+    really = evaluation.searched
+    monkeypatch.setattr(evaluation, "searched", lambda *a, **k: searches.append(1) or really(*a, **k))
+    benchmark = Benchmark(known[:2], method="dijkstra", cache=cache)
+    shared = benchmark.by_read_out(matcher, ["spectral", "features", "lateration"], refine=2)
+    assert len(searches) == 2
+    for read_out, found in shared.items():
+        alone = benchmark.of(matcher, read_out=read_out, refine=2)
+        for one, two in zip(found.pairs, alone.pairs, strict=True):
+            np.testing.assert_array_equal(one.vertex_map, two.vertex_map)
+        assert found.protocol == alone.protocol
+    with pytest.raises(ValueError, match="read_outs is empty; name at least one, such as 'lateration'"):
+        benchmark.by_read_out(matcher, [])
 
 
 def test_in_a_hurry_errors_are_the_same(matcher, known, cache) -> None:

@@ -72,8 +72,8 @@ def test_everyone_gets_the_same_map(model: str, kind: str, tmp_path: Path, capsy
     (evaluated,) = benchmark.results(matcher)
     np.testing.assert_array_equal(evaluated.vertex_map, expected.vertex_map)
     np.testing.assert_array_equal(evaluated.confidence, expected.confidence)
-    quick, thorough = (benchmark.of(matcher, thorough=thorough) for thorough in (False, True))
-    np.testing.assert_array_equal(quick.pairs[0].errors, thorough.pairs[0].errors)
+    (measured,) = benchmark.of(matcher).pairs
+    np.testing.assert_array_equal(measured.vertex_map, expected.vertex_map)
 
     pw.write_mesh(pair.part, tmp_path / "part.ply")
     pw.write_mesh(pair.whole, tmp_path / "whole.ply")

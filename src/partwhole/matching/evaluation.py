@@ -28,7 +28,7 @@ from partwhole.matching.confidence.rule import NAMES, Cues
 from partwhole.matching.config import MatchOptions, ReadOut
 from partwhole.matching.matcher import Ensemble
 from partwhole.matching.network.surface import SurfacePair, distances_of
-from partwhole.matching.pipeline import found_map, match_scans, on_free_cores, surfaces_of
+from partwhole.matching.pipeline import FoundMap, found_map, map_from, match_scans, on_free_cores, searched, surfaces_of
 from partwhole.matching.result import MatchResult
 from partwhole.matching.scans.lift import Lift
 from partwhole.matching.scans.prepare import MOST_VERTICES, PreparedScans, Scans, Templates, prepare_scans
@@ -123,22 +123,48 @@ class Benchmark:
         thorough : False leaves out coverage, roughness and time
         progress : called with ("matching", pairs done, pairs in all)
         """
-        options = MatchOptions(refine=refine, read_out=read_out)
-        results = []
+        knobs: dict[str, Any] = {"refine": refine, "weights": weights, "thorough": thorough, "progress": progress}
+        return self.by_read_out(method, [read_out], **knobs)[read_out]
+
+    def by_read_out(
+        self,
+        method: Method,
+        read_outs: Sequence[ReadOut],
+        *,
+        refine: int = 0,
+        weights: Weights = "final",
+        thorough: bool = True,
+        progress: Progress | None = None,
+    ) -> dict[ReadOut, Evaluation]:
+        """The errors of a method with each of several read-outs, as `of` gives them; each pair is searched only once.
+
+        Parameters
+        ----------
+        method : a `Matcher`, or another one
+        read_outs : see `match`; at least one
+        refine, weights, thorough, progress : see `of`
+        """
+        if not read_outs:
+            raise ValueError("read_outs is empty; name at least one, such as 'lateration'")
+        choices = {read_out: MatchOptions(refine=refine, read_out=read_out) for read_out in read_outs}
+        results: dict[ReadOut, list[PairResult]] = {read_out: [] for read_out in choices}
         with self._filled_cache(method) as cache, on_free_cores():
-            for number, pair in enumerate(self.pairs):
+            for number in range(len(self.pairs)):
                 self._tell(progress, number)
                 surfaces = self._surfaces(number, method, cache)
                 start = time.perf_counter()
-                vertex_map = self._vertex_map(number, method, surfaces, options)
-                seconds = time.perf_counter() - start
-                if thorough:
-                    distances = self._distances[pair.whole.content_hash]
-                    results.append(evaluate_map(pair, vertex_map, distances, seconds=seconds))
-                else:
-                    results.append(PairResult(pair.name, self._errors(pair, vertex_map)))
+                found = searched(method, surfaces, MatchOptions(), scans=self._scans[number])
+                search_seconds = time.perf_counter() - start
+                for read_out, options in choices.items():
+                    start = time.perf_counter()
+                    vertex_map = self._lifted(number, map_from(method, found, options))
+                    seconds = search_seconds + time.perf_counter() - start
+                    results[read_out].append(self._result(number, vertex_map, seconds, thorough=thorough))
         self._tell(progress, len(self.pairs))
-        return Evaluation(results, self.protocol(method, options, weights))
+        return {
+            read_out: Evaluation(results[read_out], self.protocol(method, options, weights))
+            for read_out, options in choices.items()
+        }
 
     def results(
         self, method: Method, options: MatchOptions | None = None, *, progress: Progress | None = None
@@ -197,13 +223,16 @@ class Benchmark:
             seeds=tuple(one.config.optimisation.seed for one in matchers),
         )
 
-    def _vertex_map(
-        self, number: int, method: Method, surfaces: SurfacePair, options: MatchOptions
-    ) -> Int[np.ndarray, "p"]:
-        """The map of `match`, without its confidence."""
+    def _lifted(self, number: int, found: FoundMap) -> Int[np.ndarray, "p"]:
+        """The map on every vertex of a part."""
         scans = self._scans[number]
-        found = found_map(method, surfaces, options, scans=scans)
         return Lift.between(scans.part, scans.whole).vertex_map(found.vertex_map.cpu().numpy().astype(np.int64))
+
+    def _result(self, number: int, vertex_map: Int[np.ndarray, "p"], seconds: float, *, thorough: bool) -> PairResult:
+        pair = self.pairs[number]
+        if not thorough:
+            return PairResult(pair.name, self._errors(pair, vertex_map))
+        return evaluate_map(pair, vertex_map, self._distances[pair.whole.content_hash], seconds=seconds)
 
     def _surfaces(self, number: int, method: Method, cache: Cache | None) -> SurfacePair:
         held = self._held(method)

@@ -1,7 +1,7 @@
 """The path from two prepared surfaces to a map of every vertex, with its confidence and what was assumed.
 
 There is one: `match`, the command line, the page, folders, lists and calibration call `match_scans`; evaluation, which needs
-no confidence, calls its two halves that find the map, `surfaces_of` and `found_map`.
+no confidence, calls what finds the map, `surfaces_of`, `searched` and `map_from`.
 """
 
 from __future__ import annotations
@@ -154,10 +154,27 @@ def found_map(
     encodings : gives those of the whole if they are known
     clock : told when refinement begins
     """
+    found = searched(method, pair, options, scans=scans, encodings=encodings)
+    return map_from(method, found, options, clock=clock)
+
+
+def searched(
+    method: Method,
+    pair: SurfacePair,
+    options: MatchOptions,
+    *,
+    scans: PreparedScans | None = None,
+    encodings: WholeEncodings | None = None,
+) -> SearchResult:
+    """The orientation and scale of a pair; they depend neither on the read-out nor on refinement. See `found_map`."""
     factors, others = ((1.0,), ()) if scans is None else scans.scaling.relative
-    found = search(
+    return search(
         method, pair, factors=factors, others=others, up=options.up, yaw_steps=options.yaw_steps, encodings=encodings
     )
+
+
+def map_from(method: Method, found: SearchResult, options: MatchOptions, *, clock: Clock | None = None) -> FoundMap:
+    """The map in the orientation and at the scale that were found: read-out and refinement. See `found_map`."""
     nearest, k = found.chosen.nearest, method.config.loss.map_eigenpairs
     before = read_map(nearest, found.pair.part, found.pair.whole, options.read_out, eigenpairs=k)
     if not options.refine:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from partwhole.datasets import sphere, swiss_roll
 from partwhole.embedding import TCIE, WHCIE
@@ -36,7 +37,9 @@ def task() -> EmbeddingTask:
 
 @pytest.fixture(scope="module")
 def outcomes(task: EmbeddingTask) -> dict[str, Outcome]:
-    return {outcome.method.name: outcome for outcome in compare(task)}
+    # threads of t-SNE that wait for each other on a busy machine take ten times as long as one
+    with threadpool_limits(limits=1):
+        return {outcome.method.name: outcome for outcome in compare(task)}
 
 
 def error(outcome: Outcome, task: EmbeddingTask) -> float:

@@ -24,10 +24,12 @@ def make_study(small: ModuleType, pairs: Pairs, cache: Cache, tmp_path: Path) ->
     """Of series by name, each with changes to the choices."""
     known = [pair for pair in pairs if pair.ground_truth is not None]
 
-    def make(seeds: tuple[int, ...] = (0,), **changes: dict[str, Any]) -> Study:
+    def make(
+        seeds: tuple[int, ...] = (0,), *, tested_on: tuple[str, ...] = ("held",), **changes: dict[str, Any]
+    ) -> Study:
         series = [
             Series(
-                name=name, label=name, config=small.config(iterations=4, **of), trained_on="balls", tested_on=("held",)
+                name=name, label=name, config=small.config(iterations=4, **of), trained_on="balls", tested_on=tested_on
             )
             for name, of in changes.items()
         ]
@@ -118,7 +120,7 @@ def test_without_its_state_a_finished_run_still_has_its_errors(make_study: Calla
 def test_surfaces_are_prepared_again_only_if_they_differ(
     make_study: Callable[..., Study], preparations: list[TrainingConfig], change: dict[str, Any], again: bool
 ) -> None:
-    assert not any(isinstance(found, Failed) for found in make_study(one={}, other=change).results())
+    assert not any(isinstance(found, Failed) for found in make_study(one={}, other=change, tested_on=()).results())
     assert len(preparations) == 1 + again
 
 

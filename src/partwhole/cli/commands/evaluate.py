@@ -252,16 +252,16 @@ def _measured(
     rows = []
     for name, matcher in matchers.items():
         weights = matcher.card.get("weights")
-        for read_out in read_outs:
-            found = benchmark.of(
-                matcher,
-                read_out=read_out,
-                refine=refine,
-                weights=weights if weights in ("final", "validated", "best-on-test") else "final",
-                progress=report,
-            )
+        found = benchmark.by_read_out(
+            matcher,
+            read_outs,
+            refine=refine,
+            weights=weights if weights in ("final", "validated", "best-on-test") else "final",
+            progress=report,
+        )
+        for read_out, measured in found.items():
             label = f"{name}, {read_out}" if len(read_outs) > 1 else name
-            evaluation = Evaluation(found.pairs, replace(found.protocol, **changed))
+            evaluation = Evaluation(measured.pairs, replace(measured.protocol, **changed))
             rows.append(MeasuredModel(label, read_out, evaluation, matcher.card))
     return rows
 

@@ -80,10 +80,9 @@ def models(
             benchmark = Benchmark(pairs, name=called, keep=True, progress=report, **options)
             for model in _MODELS[name]:
                 matcher = load_model(model, device)
-                by_lateration = benchmark.of(matcher, progress=report)
-                spectral = benchmark.of(matcher, read_out="spectral", thorough=False, progress=report)
+                found = benchmark.by_read_out(matcher, ["spectral", "lateration"], progress=report)
                 calibrated = benchmark.calibration(matcher, progress=report)
-                rows.append(_Row(name, model, spectral, by_lateration, calibrated))
+                rows.append(_Row(name, model, found["spectral"], found["lateration"], calibrated))
                 console.note(f"{name}, {model}: " + ", ".join(rows[-1].cells[2:]))
     if not rows:
         raise ValueError(f"none of the data sets could be read; {console.notes[-1]}")

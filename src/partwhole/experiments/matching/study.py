@@ -164,9 +164,9 @@ class Examiner:
         weights: Any = known if known in ("final", "validated", "best-on-test") else "final"
         knobs: dict[str, Any] = {"weights": weights, "progress": self.options.get("progress")}
         return {
-            (test, read_out): self.benchmark(test).of(matcher, read_out=read_out, **knobs)
+            (test, read_out): found
             for test in tests
-            for read_out in READ_OUTS
+            for read_out, found in self.benchmark(test).by_read_out(matcher, READ_OUTS, **knobs).items()
         }
 
 
