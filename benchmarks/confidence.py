@@ -20,8 +20,9 @@ from scipy.optimize import minimize
 
 import partwhole.matching.confidence.rule as library
 from partwhole.datasets import Pairs, PFaust, Shrec16, with_fewer_vertices
+from partwhole.datasets.shapes.faces import Faces
 from partwhole.datasets.shapes.people import People
-from partwhole.datasets.synthetic.retriangulated import people_pairs, retriangulated_body_pairs
+from partwhole.datasets.synthetic.retriangulated import face_pairs, people_pairs, retriangulated_body_pairs, thing_pairs
 from partwhole.evaluation import Calibration, calibration, calibration_plot
 from partwhole.matching.confidence.constants import RIGHT
 from partwhole.matching.confidence.rule import (
@@ -52,6 +53,10 @@ _CALLED = {
     "shrec16-cuts-test": "SHREC'16 CUTS",
     "shrec16-holes-test": "SHREC'16 HOLES",
 }
+_PLANS = {
+    "animals": ("animal",),
+    "creatures": ("centaur", "gorilla", "bird", "monster", "insect", "fish", "snake"),
+}
 _UNITS, _STEPS, _ROWS = 8, 800, 500
 # errors below this, far less than an edge, are as good as none, and no rule need expect less
 _LEAST = 1e-3
@@ -79,6 +84,15 @@ def pairs_of(name: str, data: Path, people: Path | None) -> Pairs:
         made_of = (24, 3) if fit else (6, 2)
         seed = 9001 if fit else 4242
         return retriangulated_body_pairs(*made_of, n_vertices=(1500, 3000), triangulations=2, yaw=180.0, seed=seed)
+    more = {"n_vertices": (1500, 3000), "triangulations": 2, "seed": 9001 if fit else 4242, "damage": 0.25}
+    count = 30 if fit else 12
+    if kind in _PLANS:
+        cuts = ("pfaust-m", "pfaust-h", "cuts", "holes", "views", "piece")
+        return retriangulated_body_pairs(count, 1, plans=_PLANS[kind], recipe=cuts, **more)
+    if kind == "things":
+        return thing_pairs(count, 1, **more)
+    if kind == "faces":
+        return face_pairs(Faces(people.parent), count, 1, **more)
     raise ValueError(f"there is no set {name!r}; there are pfaust-m-train, pfaust-h-test, people-fit, bodies-test, …")
 
 
@@ -190,7 +204,7 @@ def write(rule: Rule, model: str) -> None:
     """Where the model finds it."""
     if model == "default":
         text = json.dumps(rule.to_json(), indent=1) + "\n"
-        Path(library.__file__).with_name("confidence.json").write_text(text)
+        Path(library.__file__).with_name("rule.json").write_text(text)
         return
     path = model_path(model)
     tensors, card = read_tensors(path)

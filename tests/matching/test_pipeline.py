@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -11,9 +12,11 @@ import torch
 
 import partwhole as pw
 from partwhole.datasets import Cut, cut_plane, plane, random_cuts, sphere
+from partwhole.datasets.transforms import random_rotation
 from partwhole.matching import Matcher, MatchResult, TrainingConfig, match
 from partwhole.matching.matcher import Combine, Ensemble
 from partwhole.matching.network.diffusion_net import new_network
+from partwhole.matching.result import CoarseMatch
 from partwhole.mesh import Mesh, write_mesh
 from partwhole.store.cache import Cache
 
@@ -44,7 +47,7 @@ def check(found: MatchResult) -> None:
     assert 0 <= found.confidence.min() <= found.confidence.max() <= 1
     assert (found.confidence[~found.matched] == 0).all()
     assert all("\n" not in text for text in (*found.notes, *found.warnings))
-    if any("fits badly" in text or "mirror image" in text for text in found.warnings):
+    if any(text.startswith("the map is probably wrong") or "mirror image" in text for text in found.warnings):
         assert found.confidence.max() <= 0.5
         assert found.coarse.confidence.max() <= 0.5
 
@@ -88,7 +91,7 @@ def test_units_do_not_matter(found: MatchResult, cut: Cut, matcher: Matcher) -> 
     assert np.array_equal(both.vertex_map, found.vertex_map)
     tried = match(millimetres, cut.whole, model=matcher, units="any")
     check(tried)
-    assert any("the scale was found by trying" in text for text in tried.warnings)
+    assert any("the scale was found by trying" in text for text in tried.notes)
     with pytest.raises(
         ValueError, match=r"has 5.43e\+05 times the area .* a part isn't larger than its whole; units='auto'"
     ):
@@ -101,6 +104,32 @@ def test_the_way_up_does_not_matter_if_it_is_said(found: MatchResult, cut: Cut, 
     assert again.up == ("z", "y")
     assert np.array_equal(again.vertex_map, match(cut.part, cut.whole, model=matcher, yaw_steps=1).vertex_map)
     assert "taken to point up: z of the part, y of the whole" in again.notes
+
+
+def test_a_model_that_does_not_see_orientation(cut: Cut, config: TrainingConfig) -> None:
+    torch.manual_seed(2)
+    config = config.with_changes(inputs="invariants", yaw_steps=4)
+    matcher = Matcher(new_network(config.network), config, {"name": "small"})
+    found = match(cut.part, cut.whole, model=matcher)
+    check(found)
+    assert found.up is None
+    assert found.yaw is None
+    R = random_rotation(np.random.default_rng(1))
+    turned = Mesh(cut.part.vertices @ R.T + 3, cut.part.faces)
+    again = match(turned, cut.whole, model=matcher, up="z", yaw_steps=2)
+    # up to rounding
+    assert np.mean(again.vertex_map == found.vertex_map) > 0.95
+    assert "the model does not see how surfaces lie in space: up and yaw_steps change nothing" in again.notes
+
+
+def test_the_alignment_takes_the_part_to_the_whole(found: MatchResult, cut: Cut) -> None:
+    R = random_rotation(np.random.default_rng(1))
+    part = Mesh((cut.part.vertices - [1, 2, 3]) @ R.T / 1000, cut.part.faces)
+    sure = np.ones(part.n_vertices)
+    true = replace(found, factor=1000.0, coarse=CoarseMatch(part, cut.whole, cut.vertex_map, sure))
+    A = true.alignment
+    assert np.allclose(part.vertices @ A[:3, :3].T + A[:3, 3], cut.part.vertices)
+    assert np.allclose(replace(true, coarse=replace(true.coarse, confidence=0 * sure)).alignment, A)
 
 
 def test_from_files_by_name_with_a_cache(
@@ -205,7 +234,9 @@ def test_a_part_of_something_else(cut: Cut, matcher: Matcher) -> None:
     check(found)
     assert found.fit.poor
     assert found.doubtful.all()
-    assert any("the map fits badly" in text and "may belong to something else" in text for text in found.warnings)
+    assert any(
+        "the map is probably wrong" in text and "may belong to something else" in text for text in found.warnings
+    )
 
 
 def test_a_tiny_part(small: ModuleType, matcher: Matcher) -> None:

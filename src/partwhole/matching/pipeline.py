@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from partwhole.matching.cache.results import surroundings
-from partwhole.matching.confidence.constants import DOUBTFUL, FEW_VERTICES
+from partwhole.matching.confidence.constants import DOUBTFUL, FEW_VERTICES, LARGEST_ERROR
 from partwhole.matching.confidence.cues import cues_of
 from partwhole.matching.confidence.fit import (
     doubtful_regions,
@@ -27,7 +27,7 @@ from partwhole.matching.confidence.fit import (
     swapped_question,
     warnings_about,
 )
-from partwhole.matching.confidence.rule import confidence_of, remark_on, rule_for
+from partwhole.matching.confidence.rule import confidence_of, expected_error, remark_on, rule_for
 from partwhole.matching.config import MatchOptions
 from partwhole.matching.matcher import Ensemble, Matcher, surface_for
 from partwhole.matching.network.surface import Surface, SurfacePair, distances_of, surface_pair
@@ -214,13 +214,16 @@ def _result(
     of_whole = dict(encodings(pair.whole, found.search.up[1], steps)).get(chosen.whole_angle)
     moved = found.before if options.read_out == "lateration" else None
     cues = cues_of(found.vertex_map, found.search, method, moved=moved, of_whole=of_whole)
-    sure = limited_confidence(confidence_of(cues, rule_for(method.card)), fit, found.search)
+    rule = rule_for(method.card)
+    expected = np.minimum(expected_error(cues, rule), LARGEST_ERROR)
+    fit = replace(fit, expected_error=float(np.average(expected, weights=pair.meshes[0].vertex_areas)))
+    sure = limited_confidence(confidence_of(cues, rule), fit, found.search)
     lift = Lift.between(part, scans.whole)
     confidence = np.where(part.covered, np.clip(lift.values(sure), 0, 1), 0.0)
     area = part.given.vertex_areas
     doubtful_share = float(area[confidence < DOUBTFUL].sum() / area.sum())
     k = min(method.config.loss.map_eigenpairs, pair.part.values.shape[-1], pair.whole.values.shape[-1])
-    notes, warnings = _remarks(scans, found.search, options, method.config.search.vertical)
+    notes, warnings = _remarks(scans, found.search, options, method)
     return MatchResult(
         part=part.given,
         whole=scans.whole.given,
@@ -234,8 +237,8 @@ def _result(
         regions=doubtful_regions(part.given, confidence < DOUBTFUL, confidence),
         scaling=scans.scaling,
         factor=scans.scaling.middle * found.search.factor,
-        up=found.search.up,
-        yaw=float(np.degrees(chosen.yaw)),
+        up=found.search.up if method.sees_orientation else None,
+        yaw=float(np.degrees(chosen.yaw)) if method.sees_orientation else None,
         coarse=CoarseMatch(part.mesh, scans.whole.mesh, _numbers(found.vertex_map), sure),
         read_out=options.read_out,
         model=str(method.card.get("name", "a model")),
@@ -246,7 +249,7 @@ def _result(
 
 
 def _remarks(
-    scans: PreparedScans, found: SearchResult, options: MatchOptions, vertical: str
+    scans: PreparedScans, found: SearchResult, options: MatchOptions, method: Method
 ) -> tuple[list[str], list[str]]:
     """What was done and assumed, and what is unusual about the two surfaces: notes, and warnings."""
     part, whole, scaling = scans.part, scans.whole, scans.scaling
@@ -275,13 +278,17 @@ def _remarks(
         warnings.append(f"a part of {part.mesh.n_vertices} vertices says little about its place")
     if guessed_scale:
         factor = scaling.middle * found.factor
-        warnings.append(f"the scale was found by trying: lengths of the part times {factor:.4g}{nearby_units(factor)}")
-    if found.up != (vertical, vertical):
+        notes.append(f"the scale was found by trying: lengths of the part times {factor:.4g}{nearby_units(factor)}")
+    vertical = method.config.search.vertical
+    if not method.sees_orientation:
+        if options.up is not None or options.yaw_steps is not None:
+            notes.append("the model does not see how surfaces lie in space: up and yaw_steps change nothing")
+    elif found.up != (vertical, vertical):
         axes = f"{found.up[0]} of the part, {found.up[1]} of the whole"
-        if options.up is None:
-            warnings.append(f"the map did not fit as they stand; the vertical was found by trying: {axes}")
-        else:
-            notes.append(f"taken to point up: {axes}")
+        found_out = (
+            "the map did not fit as they stand; the vertical was found by trying" if options.up is None else None
+        )
+        notes.append(f"{found_out or 'taken to point up'}: {axes}")
     evidence = evidence_for(found)
     if evidence < FEW_VERTICES <= part.mesh.n_vertices:
         warnings.append(

@@ -17,6 +17,27 @@ from partwhole.matching.confidence.constants import (
 from partwhole.matching.scans.units import Scaling
 from partwhole.mesh import Mesh
 
+# doubtful vertices count a little in the alignment, so that there is one where all are
+_LEAST_CONFIDENCE = 1e-3
+
+
+def rotation_onto(
+    x: Float[np.ndarray, "p 3"], y: Float[np.ndarray, "p 3"], share: Float[np.ndarray, "p"]
+) -> Float[np.ndarray, "3 3"]:
+    """argmin over rotations R of Σ share |R x − y|² (Kabsch), for points about their means.
+
+    Examples
+    --------
+    >>> x = np.array([[1.0, 0, 0], [0, 2, 0], [0, 0, 3], [-1, -2, -3]])
+    >>> R = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
+    >>> bool(np.allclose(rotation_onto(x, x @ R.T, np.ones(4)), R))
+    True
+    """
+    U, _, Vt = np.linalg.svd((share[:, None] * x).T @ y)
+    # a reflection is not a rotation: the axis of the smallest singular value is turned back
+    flip = np.array([1.0, 1.0, np.sign(np.linalg.det(U @ Vt))])
+    return (Vt.T * flip) @ U.T
+
 
 @dataclass(frozen=True)
 class DoubtfulRegion:
@@ -52,6 +73,7 @@ class Fit:
     reversed : share of the area whose orientation comes out reversed; above ½ it is a mirror image
     rival_angle : the turn, in degrees, of the best map that is another one; None if all trials agree
     rival_margin : by how much its score is worse; None likewise
+    expected_error : mean error to be expected by the rule of confidence, in √area of the whole; nan if nothing is known
     """
 
     guaranteed: float
@@ -62,6 +84,7 @@ class Fit:
     reversed: float
     rival_angle: float | None
     rival_margin: float | None
+    expected_error: float = float("nan")
 
     @property
     def mirrored(self) -> bool:
@@ -130,8 +153,9 @@ class MatchResult:
     regions : connected pieces that are doubtful, largest first
     scaling : units that were given or assumed
     factor : from lengths of the part to those of the whole
-    up : the axis taken for the vertical one, of the part and of the whole
-    yaw : by which the part was turned about it, in degrees
+    up : the axis taken for the vertical one, of the part and of the whole; None with a model that does not see how surfaces
+        lie in space
+    yaw : by which the part was turned about it, in degrees; None likewise
     coarse : the surfaces as they were matched, and the map between them
     read_out : how the map was read
     model : what the network is called
@@ -153,8 +177,8 @@ class MatchResult:
     regions: tuple[DoubtfulRegion, ...]
     scaling: Scaling
     factor: float
-    up: tuple[str, str]
-    yaw: float
+    up: tuple[str, str] | None
+    yaw: float | None
     coarse: CoarseMatch
     read_out: str
     model: str
@@ -176,6 +200,21 @@ class MatchResult:
     def doubtful_share(self) -> float:
         """Of the part's area."""
         return float(self.part.vertex_areas[self.doubtful].sum() / self.part.area)
+
+    @property
+    def alignment(self) -> Float[np.ndarray, "4 4"]:
+        """The similarity that takes the part to the whole: x ↦ A[:3, :3] x + A[:3, 3], a rotation times `factor`.
+
+        argmin over rotations of Σ area · confidence · |x − image|², over the surfaces as they were matched.
+        """
+        x, y = self.coarse.part.vertices * self.factor, self.coarse.whole.vertices[self.coarse.vertex_map]
+        share = self.coarse.part.vertex_areas * (self.coarse.confidence + _LEAST_CONFIDENCE)
+        share = share / share.sum()
+        R = rotation_onto(x - share @ x, y - share @ y, share)
+        found = np.eye(4)
+        found[:3, :3] = self.factor * R
+        found[:3, 3] = share @ y - R @ (share @ x)
+        return found
 
     def transfer(self, values: Shaped[np.ndarray, "n *rest"]) -> Shaped[np.ndarray, "p *rest"]:
         """What is known at the vertices of the whole, at those of the part: labels, colours, coordinates."""

@@ -12,6 +12,7 @@ import numpy as np
 from partwhole.cli.shared.console import write_arrays, write_json, write_text
 from partwhole.matching.cache.results import code_version, version_of
 from partwhole.matching.scans.units import percent as share
+from partwhole.mesh import Mesh
 from partwhole.mesh.formats.common import counted
 from partwhole.store.atomic import atomic_write
 from partwhole.store.text import escaped
@@ -70,7 +71,12 @@ def write_pictures(folder: Path, found: MatchResult, cache: Cache | None = None)
     matched: Any = found.matched
     if max(found.part.n_vertices, found.whole.n_vertices) > _MOST_DRAWN:
         shown, matched = found.coarse, None
-    up: Any = found.up if not any(axis.startswith("-") for axis in found.up) else None
+    up: Any = found.up
+    if up is None:
+        # both in the orientation of the whole
+        shown = _aligned(shown, found.alignment)
+    elif any(axis.startswith("-") for axis in up):
+        up = None
     key = None if cache is None else _picture_key(shown, matched, up)
     held = None if cache is None or key is None else cache.get(key)
     if held is None:
@@ -82,6 +88,16 @@ def write_pictures(folder: Path, found: MatchResult, cache: Cache | None = None)
         with atomic_write(path) as file:
             file.write(held[path.stem].tobytes())
     return files
+
+
+def _aligned(shown: MatchResult | CoarseMatch, alignment: np.ndarray) -> CoarseMatch:
+    """The same with the part turned as the whole is."""
+    from partwhole.matching.result import CoarseMatch
+
+    part = shown.part
+    R = alignment[:3, :3] / np.linalg.det(alignment[:3, :3]) ** (1 / 3)
+    turned = Mesh(part.vertices @ R.T, part.faces, name=part.name)
+    return CoarseMatch(turned, shown.whole, shown.vertex_map, shown.confidence)
 
 
 def _draw(files: dict[str, Path], shown: MatchResult | CoarseMatch, matched: Any, up: Any) -> None:
@@ -128,8 +144,10 @@ def summary_of(found: MatchResult) -> dict[str, Any]:
         "read_out": found.read_out,
         "units": found.scaling.reason,
         "factor": found.factor,
-        "up": {"part": found.up[0], "whole": found.up[1]},
+        "up": None if found.up is None else {"part": found.up[0], "whole": found.up[1]},
         "yaw": found.yaw,
+        # takes the part to the whole
+        "alignment": found.alignment.tolist(),
         "guaranteed": fit.guaranteed,
         "criterion": fit.criterion,
         "distortion": fit.distortion,
@@ -137,6 +155,7 @@ def summary_of(found: MatchResult) -> dict[str, Any]:
         "curvature_agreement": fit.curvature,
         "reversed": fit.reversed,
         "mirrored": fit.mirrored,
+        "expected_error": fit.expected_error,
         "perhaps_turned": fit.perhaps_turned,
         "rival_angle": fit.rival_angle,
         "rival_margin": fit.rival_margin,
@@ -191,6 +210,7 @@ def summary_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("guaranteed pairs", f"{share(summary['guaranteed'])} ({summary['criterion']})"),
         ("distance error on guaranteed pairs", f"{100 * summary['distortion']:.1f} % of √area"),
         ("curvature agreement", f"{summary['curvature_agreement']:.2f}"),
+        ("expected error", f"{100 * summary['expected_error']:.1f} % of √area"),
         ("orientation reversed", "unknown" if math.isnan(summary["reversed"]) else share(summary["reversed"])),
         (
             "doubtful",

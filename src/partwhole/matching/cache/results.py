@@ -148,7 +148,7 @@ def cached_result(cache: Cache, key: Mapping[str, Any], given: Scans) -> MatchRe
         regions=tuple(regions),
         scaling=Scaling(tuple(scaling["factors"]), scaling["reason"], tuple(scaling["others"])),
         factor=recorded["factor"],
-        up=(recorded["up"][0], recorded["up"][1]),
+        up=None if recorded["up"] is None else (recorded["up"][0], recorded["up"][1]),
         yaw=recorded["yaw"],
         coarse=CoarseMatch(surface("part"), surface("whole"), arrays["matched_map"], arrays["matched_confidence"]),
         read_out=recorded["read_out"],

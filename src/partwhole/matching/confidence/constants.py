@@ -40,3 +40,12 @@ AS_LIKELY = 0.3
 MOSTLY_DOUBTFUL = 2 / 3
 # fewer vertices than this say little about a place, and confidence falls with their number
 FEW_VERTICES = 100
+
+# --- warnings
+
+# no error on a surface of area 1 is expected to be larger
+LARGEST_ERROR = 0.5
+# a map with a larger expected error than this is probably wrong in places, and with a larger one than that altogether
+UNSURE_MAP, WRONG_MAP = 0.05, 0.15
+# the first is said, too, if more of the area than this is doubtful
+HALF_DOUBTFUL = 0.5

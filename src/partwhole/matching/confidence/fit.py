@@ -8,7 +8,15 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from partwhole.matching.confidence.constants import COLLAPSED, DOUBTFUL, FEW_VERTICES, MOSTLY_DOUBTFUL
+from partwhole.matching.confidence.constants import (
+    COLLAPSED,
+    DOUBTFUL,
+    FEW_VERTICES,
+    HALF_DOUBTFUL,
+    MOSTLY_DOUBTFUL,
+    UNSURE_MAP,
+    WRONG_MAP,
+)
 from partwhole.matching.result import DoubtfulRegion, Fit
 from partwhole.matching.scans.units import percent
 from partwhole.matching.search.constants import STRETCHED
@@ -128,7 +136,8 @@ def limited_confidence(sure: Float[np.ndarray, "p"], fit: Fit, found: SearchResu
     """
     limited = sure * fit.credit * min(evidence_for(found) / FEW_VERTICES, 1.0)
     area = found.pair.meshes[0].vertex_areas
-    if fit.credit == 1 and area[limited < DOUBTFUL].sum() > MOSTLY_DOUBTFUL * area.sum():
+    mostly_doubtful = area[limited < DOUBTFUL].sum() > MOSTLY_DOUBTFUL * area.sum()
+    if fit.credit == 1 and (mostly_doubtful or fit.expected_error > WRONG_MAP):
         return DOUBTFUL * limited
     return limited
 
@@ -136,10 +145,15 @@ def limited_confidence(sure: Float[np.ndarray, "p"], fit: Fit, found: SearchResu
 def warnings_about(fit: Fit, doubtful_share: float) -> tuple[str, ...]:
     """What a reader should know before using the map, the gravest first."""
     said = []
-    if fit.poor or doubtful_share > MOSTLY_DOUBTFUL:
+    expected = f"an error of {percent(fit.expected_error)} of √area is to be expected"
+    if fit.poor or fit.expected_error > WRONG_MAP or doubtful_share > MOSTLY_DOUBTFUL:
         said.append(
-            f"the map fits badly (curvature agrees to {fit.curvature:.2f}, distances are off by {100 * fit.distortion:.1f} % "
-            "of √area): the part may belong to something else, lie another way up (up='auto'), or have other units"
+            f"the map is probably wrong: {expected}, curvature agrees to {fit.curvature:.2f}, distances are off by "
+            f"{100 * fit.distortion:.1f} % of √area; the part may belong to something else, or have other units"
+        )
+    elif fit.expected_error > UNSURE_MAP or doubtful_share > HALF_DOUBTFUL:
+        said.append(
+            f"parts of the map are probably wrong: {expected}, and {percent(doubtful_share)} of the part's area is doubtful"
         )
     if fit.mirrored:
         said.append(
@@ -157,6 +171,4 @@ def warnings_about(fit: Fit, doubtful_share: float) -> tuple[str, ...]:
             f"distances on the whole are {fit.stretch:.2f} times those on the part: other units or another size; units='any' "
             "finds the scale"
         )
-    if doubtful_share > 0.5:
-        said.append(f"{percent(doubtful_share)} of the part's area is doubtful")
     return tuple(said)
