@@ -101,7 +101,11 @@ def measured(pairs: Pairs, matcher: Matcher, most: int, cache: Cache) -> Measure
     found = []
     for number in np.random.default_rng(0).permutation(len(pairs))[:most]:
         pair = pairs[int(number)]
-        found.append(cues_and_errors(pair, matcher, cache=cache))
+        try:
+            found.append(cues_and_errors(pair, matcher, cache=cache))
+        except ValueError as fault:
+            print(f"  left out: {fault}", flush=True)
+            continue
         print(f"  {pair.name}: error {100 * found[-1][1].mean():.1f}", flush=True)
     return found
 
