@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole.datasets.cutting.relaxing import flip_inner_edges, relax_inside
-from partwhole.datasets.shapes.bodies.meshing import flip_edges, relax_step
+from partwhole.datasets.shapes.relaxing import flip_edges, relax_step
 from partwhole.mesh import Mesh, decimate
 
 # how many of the nearest vertices have their triangles looked at
@@ -86,11 +85,10 @@ def retriangulate(
     finder = PointFinder(mesh)
     directions = mesh.vertex_normals[kept]
     vertices, faces = mesh.vertices[kept], coarse.mesh.faces
-    relax, flip = (relax_step, flip_edges) if mesh.is_closed else (relax_inside, flip_inner_edges)
     for _ in range(_RELAXATIONS):
-        vertices, faces = relax(vertices, faces)
+        vertices, faces = relax_step(vertices, faces)
         vertices = finder.places(vertices, directions).points(mesh.vertices)
-    faces = flip(vertices, faces)
+    faces = flip_edges(vertices, faces)
     places = finder.places(vertices, directions)
     return Triangulation(places.corners, places.weights, faces)
 
