@@ -93,6 +93,7 @@ OTHERS = """
     pw.datasets.people_pairs("people") | people must be People, got 'people'; use pw.datasets.People(path)
     pw.datasets.cut_balls(part, [[1], [2, 3]], 0.1) | centres must be a list of vertex numbers, got [[1], [2, 3]]
     pw.datasets.cut_balls(part, [1], "wide") | radius must be an array of numbers, got 'wide'
+    pw.datasets.make_set({"part": part}, "set", progress=True) | progress must be a function that is called with (what is
     pw.datasets.with_parts_turned(3) | pairs must be a data set or a list of pw.datasets.Pair, got 3
 """
 LEARNED = """
