@@ -80,6 +80,8 @@ OTHERS = """
     pw.uniform_metric(part, "2") | scale must be a number, got '2'
     pw.scale_invariant_metric(part, regulariser=None) | regulariser must be a number, got None
     pw.metric_at_vertices(part, [[1, 2], [3]]) | values must be an array of numbers, got [[1, 2], [3]]
+    pw.evaluation.geodesic_errors([0.5], pw.datasets.GroundTruth.of_map([0]), D) | vertex_map must be a list of vertex numbers
+    pw.evaluation.coverage([0.5], part) | vertex_map must be a list of vertex numbers, got shape (1,) of float64
     pw.TrainingConfig(iterations="x") | iterations must be a whole number, got 'x'
     pw.TrainingConfig(learning_rate=None) | learning_rate must be a number, got None
     pw.datasets.sphere("many") | n_vertices must be a whole number, got 'many'

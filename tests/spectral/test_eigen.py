@@ -212,7 +212,7 @@ def test_a_large_surface_that_can_not_be_solved_is_said_so(monkeypatch: pytest.M
         raise RuntimeError("Factor is exactly singular")
 
     monkeypatch.setattr(eigen_module, "splu", failing)
-    monkeypatch.setattr(eigen_module, "_LARGEST_DENSE", 699)
+    monkeypatch.setattr(eigen_module, "LARGEST_DENSE", 699)
     with pytest.raises(ValueError, match=r"the 20 lowest eigenpairs of 700 vertices could not be found.*pw\.decimate"):
         eigenpairs(sphere(700), 20)
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from partwhole.datasets import BodyPoses, FolderPairs, cylinder, make_set, sphere, torus
-from partwhole.datasets.synthetic.making import _check_map_names
 from partwhole.evaluation import evaluate_map
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import write_mesh
@@ -283,10 +282,10 @@ def test_names_that_are_too_much_alike(scans: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="'a' and 'A' differ by capitals only; rename one"):
         make_set({"a": BALL, "A": EGG}, tmp_path / "set")
     with pytest.raises(ValueError, match=r"make 'a_00-c_00-b' the map of 2 pairs; rename one"):
-        _check_map_names([("a_00", "c_00-b"), ("a_00-c_00", "b")])
+        make_set(dict.fromkeys(("a", "a_00-c", "b", "c_00-b"), BALL), tmp_path / "set", pairs="all")
     write_mesh(BALL, scans / "ring.off")
     with pytest.raises(ValueError, match=r"have the same name; rename one"):
-        make_set(scans, tmp_path / "set")
+        make_set(scans, tmp_path / "other")
 
 
 @pytest.mark.parametrize(

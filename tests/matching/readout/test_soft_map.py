@@ -74,7 +74,7 @@ def test_features_of_length_zero_are_a_map_too() -> None:
 
 @pytest.mark.parametrize("entries", [1 << 25, 100, 1])
 def test_nearest_rows_by_brute_force(features, references, monkeypatch, entries) -> None:
-    monkeypatch.setattr(soft_maps, "_BLOCK_ENTRIES", entries)
+    monkeypatch.setattr(soft_maps, "BLOCK_ENTRIES", entries)
     queries, points = features
     found = nearest_rows(queries, points)
     np.testing.assert_array_equal(found, references.nearest_rows(queries.numpy(), points.numpy()))

@@ -99,7 +99,7 @@ def test_a_rough_look_at_the_vertices_finds_nearly_the_same() -> None:
     for azimuth in (0.0, 70.0, 200.0):
         camera = Camera(azimuth, 12.0, "y")
         seen, _ = visible_vertices(hand, camera)
-        rough, _ = camera_module._roughly_visible(hand, outward_normals(hand), camera)
+        rough, _ = camera_module.roughly_visible(hand, outward_normals(hand), camera)
         assert (seen == rough).mean() > 0.9
 
 

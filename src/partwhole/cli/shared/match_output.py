@@ -26,7 +26,7 @@ WRITES = (
     *("summary.md", SUMMARY, "report.html"),
 )
 # vertices; larger surfaces are drawn as they were matched, since more vertices don't show in the picture
-_MOST_DRAWN = 30_000
+MOST_DRAWN = 30_000
 # pixels; larger pictures take as long as the network
 _PANEL_HEIGHT = 460
 _LISTED_REGIONS = 20
@@ -68,7 +68,7 @@ def write_pictures(folder: Path, found: MatchResult, cache: Cache | None = None)
     files = {name: folder / name for name in ("map.png", "confidence.png")}
     shown: MatchResult | CoarseMatch = found
     matched: Any = found.matched
-    if max(found.part.n_vertices, found.whole.n_vertices) > _MOST_DRAWN:
+    if max(found.part.n_vertices, found.whole.n_vertices) > MOST_DRAWN:
         shown, matched = found.coarse, None
     up: Any = found.up if not any(axis.startswith("-") for axis in found.up) else None
     key = None if cache is None else _picture_key(shown, matched, up)
