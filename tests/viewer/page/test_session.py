@@ -168,10 +168,12 @@ def test_a_match_for_what_is_no_longer_shown_is_dropped(scene: Scene, monkeypatc
         return scene
 
     monkeypatch.setattr(module, "matched", late)
-    before = set(threading.enumerate())
+    started: list[threading.Thread] = []
+    start = threading.Thread.start
+    monkeypatch.setattr(threading.Thread, "start", lambda thread: (started.append(thread), start(thread)))
     session.begin_match()
-    for thread in set(threading.enumerate()) - before:
-        thread.join()
+    (matching,) = started
+    matching.join()
     assert session.shown().whole is None
     assert session.job is None
 
