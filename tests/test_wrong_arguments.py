@@ -80,6 +80,8 @@ OTHERS = """
     pw.uniform_metric(part, "2") | scale must be a number, got '2'
     pw.scale_invariant_metric(part, regulariser=None) | regulariser must be a number, got None
     pw.metric_at_vertices(part, [[1, 2], [3]]) | values must be an array of numbers, got [[1, 2], [3]]
+    pw.evaluation.geodesic_errors([0.5], pw.datasets.GroundTruth.of_map([0]), D) | vertex_map must be a list of vertex numbers
+    pw.evaluation.coverage([0.5], part) | vertex_map must be a list of vertex numbers, got shape (1,) of float64
     pw.TrainingConfig(iterations="x") | iterations must be a whole number, got 'x'
     pw.TrainingConfig(learning_rate=None) | learning_rate must be a number, got None
     pw.datasets.sphere("many") | n_vertices must be a whole number, got 'many'
@@ -93,6 +95,7 @@ OTHERS = """
     pw.datasets.people_pairs("people") | people must be People, got 'people'; use pw.datasets.People(path)
     pw.datasets.cut_balls(part, [[1], [2, 3]], 0.1) | centres must be a list of vertex numbers, got [[1], [2, 3]]
     pw.datasets.cut_balls(part, [1], "wide") | radius must be an array of numbers, got 'wide'
+    pw.datasets.make_set({"part": part}, "set", progress=True) | progress must be a function that is called with (what is
     pw.datasets.with_parts_turned(3) | pairs must be a data set or a list of pw.datasets.Pair, got 3
 """
 LEARNED = """

@@ -13,7 +13,7 @@ def main() -> int:
     """Run the given command, and return its exit code; see `partwhole.cli.main`."""
     try:
         # an interrupt during an import may be lost there, or turn into another error
-        changed = _leave_at_once()
+        changed = leave_at_once()
         from partwhole.cli.main import main as command
 
         if changed:
@@ -22,14 +22,14 @@ def main() -> int:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         code = command()
         # threads and libraries are closed next; an interrupt there would print a traceback
-        _leave_at_once()
+        leave_at_once()
     except KeyboardInterrupt:
         sys.stderr.write(_LINE)
         return _INTERRUPTED
     return code
 
 
-def _leave_at_once() -> bool:
+def leave_at_once() -> bool:
     """Let Ctrl-C end the process at once, while nothing is computed; False if the handler can't be changed."""
     import os
     import signal

@@ -185,7 +185,7 @@ def test_debug_shows_the_traceback_wherever_it_stands(capsys: pytest.CaptureFixt
 
 def test_termination_removes_temporary_files_and_handlers_are_put_back() -> None:
     before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(SystemExit) as leaving, program._termination_unwinds():
+    with pytest.raises(SystemExit) as leaving, program.termination_unwinds():
         signal.raise_signal(signal.SIGTERM)
     assert leaving.value.code == 128 + signal.SIGTERM
     assert signal.getsignal(signal.SIGTERM) is before
@@ -254,11 +254,11 @@ def test_an_interruption_that_is_ignored_or_heeded_by_others_stays_so(capfd: pyt
     try:
         for handler in (signal.SIG_IGN, lambda *_: None):
             signal.signal(signal.SIGINT, handler)
-            assert start._leave_at_once() is False
+            assert start.leave_at_once() is False
             assert signal.getsignal(signal.SIGINT) is handler
         signal.signal(signal.SIGINT, signal.default_int_handler)
         with ThreadPoolExecutor(1) as pool:
-            assert pool.submit(start._leave_at_once).result() is False
+            assert pool.submit(start.leave_at_once).result() is False
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:
         signal.signal(signal.SIGINT, before)

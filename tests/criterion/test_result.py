@@ -56,7 +56,7 @@ def test_largest_floats() -> None:
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch, torn_sphere) -> None:
     torn = torn_sphere(0)
     mask, soft = (getattr(wormhole_criterion(torn.part, torn.D_part), name) for name in ("mask", "soft_mask"))
-    monkeypatch.setattr("partwhole.criterion.result._BLOCK_ENTRIES", 1000)
+    monkeypatch.setattr("partwhole.criterion.result.BLOCK_ENTRIES", 1000)
     again = wormhole_criterion(torn.part, torn.D_part)
     np.testing.assert_array_equal(again.mask, mask)
     np.testing.assert_array_equal(again.soft_mask, soft)

@@ -27,7 +27,7 @@ def small_bodies(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bodies that take no time, where the command would make larger ones."""
     body = make_body("hand", 500, seed=0)
     cuts = [random_cuts(body.pose(k), "pfaust-m", seed=k) for k in range(4)]
-    monkeypatch.setattr(reproduce_figures, "_cuts", lambda root, console: cuts[:2])
+    monkeypatch.setattr(reproduce_figures, "example_cuts", lambda root, console: cuts[:2])
     pairs = Pairs.from_list([Pair.of_cut(cut, name=f"hand {k}") for k, cut in enumerate(cuts)], name="hands")
     monkeypatch.setattr(reproduce_figures, "pairs_from", lambda *given: pairs)
 
@@ -87,6 +87,6 @@ def test_without_models_no_maps_are_drawn(
 def test_bodies_are_generated_where_there_is_no_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from partwhole.cli.shared.console import Console
 
-    cuts = reproduce_figures._cuts(tmp_path, Console())
+    cuts = reproduce_figures.example_cuts(tmp_path, Console())
     assert len(cuts) == 3
     assert "no PFAUST-H in" in capsys.readouterr().err

@@ -12,7 +12,6 @@ import pytest
 
 from partwhole.cli.main import main
 from partwhole.embedding.methods.task import EmbeddingMethod, EmbeddingTask
-from partwhole.experiments import swiss_roll_runs
 from partwhole.experiments.swiss_roll import HEAD, WRITES
 
 SMALL = ["reproduce", "swiss-roll", "--quick", "--samples", "500", "--method", "pca", "--method", "whcie"]
@@ -82,7 +81,7 @@ def test_a_second_run_makes_nothing_twice(
     def never(*_: object) -> None:
         raise AssertionError("this map was made before")
 
-    monkeypatch.setattr(swiss_roll_runs._Prepared, "run", never)
+    monkeypatch.setattr("partwhole.embedding.methods.comparison.run_method", never)
     again = run_json(capsys, *SMALL, "--output", tmp_path)
     assert again["maps"] == first["maps"]
     assert again["notes"] == [f"2 of 2 maps were made before and are read from {tmp_path / 'results.jsonl'}"]

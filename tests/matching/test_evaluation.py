@@ -1,15 +1,19 @@
+"""Benchmarks, and confidence beside errors that are known."""
+
 from __future__ import annotations
 
 from dataclasses import replace
+from types import ModuleType
 
 import numpy as np
 import pytest
 import torch
 
 from partwhole.datasets import GroundTruth, Pair, Pairs
-from partwhole.evaluation import evaluate_map
+from partwhole.evaluation import evaluate_map, geodesic_errors
 from partwhole.geodesics import geodesic_distances
 from partwhole.matching import Benchmark, Matcher, TrainingConfig, evaluate, evaluation, match
+from partwhole.matching.evaluation import cues_and_errors
 from partwhole.matching.network.diffusion_net import new_network
 
 
@@ -138,3 +142,21 @@ def test_confidence_beside_errors(matcher, known, cache) -> None:
     assert 0 <= found.carried <= found.possible <= 1
     both = [benchmark.of(matcher).pairs[k].errors for k in (0, 3)]
     assert found.error.mean() == pytest.approx(np.mean(np.concatenate(both)), rel=0.05)
+
+
+def test_cues_and_errors_are_those_of_match(small: ModuleType, matcher: Matcher) -> None:
+    pair = small.pairs()[1]
+    cues, errors = cues_and_errors(pair, matcher)
+    assert pair.ground_truth is not None
+    assert len(cues) == len(errors) == len(pair.ground_truth.part_vertices)
+    found = match(pair.part, pair.whole, model=matcher)
+    expected = geodesic_errors(
+        found.vertex_map, pair.ground_truth, geodesic_distances(pair.whole, method="dijkstra"), area=pair.whole.area
+    )
+    assert np.allclose(errors, expected, atol=1e-5)
+
+
+def test_the_truth_must_be_known(small: ModuleType, matcher: Matcher) -> None:
+    pair = small.pairs()[0]
+    with pytest.raises(ValueError, match="has no ground truth, so its errors can't be measured"):
+        cues_and_errors(Pair(pair.part, pair.whole, name="unknown"), matcher)

@@ -62,7 +62,7 @@ def test_everything_is_there_afterwards(tmp_path: Path, monkeypatch: pytest.Monk
 def test_what_is_there_is_not_computed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache, told = Cache(tmp_path), []
     fill_cache(MESHES[:4], 12, cache, workers=1)
-    monkeypatch.setattr(cached_module, "_start", None)
+    monkeypatch.setattr(subprocess, "Popen", None)
     fill_cache(MESHES, 12, cache, workers=8, progress=lambda *done: told.append(done))
     # two are missing, not worth a process
     assert told == [("eigenfunctions", number, 6) for number in (4, 5, 6)]
@@ -90,19 +90,18 @@ def test_a_surface_without_eigenpairs_is_an_error(tmp_path: Path, workers: int) 
 
 
 def test_a_process_that_dies_without_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def start(*_: object) -> subprocess.Popen[bytes]:
-        killed = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
-        return subprocess.Popen([sys.executable, "-c", killed], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-    monkeypatch.setattr(cached_module, "_start", start)
+    start, killed = subprocess.Popen, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    monkeypatch.setattr(subprocess, "Popen", lambda _, **knobs: start([sys.executable, "-c", killed], **knobs))
     with pytest.raises(ValueError, match="eigenpairs could not be computed: a process ended with -9"):
         fill_cache(MESHES, 5, Cache(tmp_path), workers=2)
 
 
 def test_no_process_outlives_an_interruption(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started = []
-    real = cached_module._start
-    monkeypatch.setattr(cached_module, "_start", lambda *given: started.append(real(*given)) or started[-1])
+    start = subprocess.Popen
+    monkeypatch.setattr(
+        subprocess, "Popen", lambda *given, **knobs: started.append(start(*given, **knobs)) or started[-1]
+    )
 
     def stop(label: str, done: int, total: int) -> None:
         if done:
@@ -119,7 +118,7 @@ def test_without_a_place_for_files_one_process_does_it(tmp_path: Path, monkeypat
         raise FileNotFoundError("No usable temporary directory found")
 
     monkeypatch.setattr("tempfile.TemporaryDirectory", refused)
-    monkeypatch.setattr(cached_module, "_start", None)
+    monkeypatch.setattr(subprocess, "Popen", None)
     told: list[tuple[str, int, int]] = []
     fill_cache(MESHES, 12, Cache(tmp_path), workers=2, progress=lambda *done: told.append(done))
     assert told == [("eigenfunctions", number, 6) for number in range(7)]

@@ -93,7 +93,7 @@ def test_nearest_rows_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     queries, points = rng.standard_normal((50, 3)), rng.standard_normal((30, 3))
     expected = nearest_rows(queries, points)
-    monkeypatch.setattr("partwhole.spectral.functional_maps._BLOCK_ENTRIES", 200)
+    monkeypatch.setattr("partwhole.spectral.functional_maps.BLOCK_ENTRIES", 200)
     np.testing.assert_array_equal(nearest_rows(queries, points), expected)
 
 

@@ -557,7 +557,7 @@ def test_threads_that_fail_at_the_same_moment_say_it_once(tmp_path, monkeypatch)
         together.wait()
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("partwhole.store.cache._write_entry", fail)
+    monkeypatch.setattr("partwhole.store.cache.atomic_write", fail)
     said: list[str] = []
     cache = Cache(tmp_path, tell=said.append)
     with ThreadPoolExecutor(3) as pool:

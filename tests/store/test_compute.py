@@ -22,18 +22,18 @@ def test_cores_are_free_that_nothing_runs_on(
 ) -> None:
     monkeypatch.setattr(compute, "available_cores", lambda: 4)
     monkeypatch.setattr(compute.os, "getloadavg", lambda: (minute, 0.0, 0.0))
-    monkeypatch.setattr(compute, "_running_now", lambda: now)
+    monkeypatch.setattr(compute, "running_now", lambda: now)
     assert compute.free_cores() == free
 
 
 def test_a_system_that_says_nothing(tmp_path: Path) -> None:
-    assert compute._running_now(tmp_path / "nothing") is None
+    assert compute.running_now(tmp_path / "nothing") is None
     (tmp_path / "odd").write_text("0.1 0.2")
-    assert compute._running_now(tmp_path / "odd") is None
+    assert compute.running_now(tmp_path / "odd") is None
     (tmp_path / "said").write_text("0.76 2.21 2.61 3/84 29376\n")
-    assert compute._running_now(tmp_path / "said") == 2.0
+    assert compute.running_now(tmp_path / "said") == 2.0
     (tmp_path / "alone").write_text("0.76 2.21 2.61 0/84 29376\n")
-    assert compute._running_now(tmp_path / "alone") == 0.0
+    assert compute.running_now(tmp_path / "alone") == 0.0
     assert 1 <= compute.free_cores() <= compute.available_cores()
 
 

@@ -119,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        with _termination_unwinds():
+        with termination_unwinds():
             command = get_command(app)
             # commands return None; a number is the exit code of typer.Exit, as after --version
             code = command.main(args=_or_help(command, given), prog_name="partwhole", standalone_mode=False) or 0
@@ -154,7 +154,7 @@ def _or_help(command: Any, given: list[str]) -> list[str]:
 
 
 @contextmanager
-def _termination_unwinds() -> Iterator[None]:
+def termination_unwinds() -> Iterator[None]:
     """In the block, SIGTERM ends the program as an exit does, so that temporary files are removed."""
 
     def leave(number: int, frame: FrameType | None) -> None:

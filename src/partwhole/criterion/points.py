@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 
 from partwhole.criterion.distances import checked_distances
 from partwhole.criterion.distances import threshold as compute_threshold
-from partwhole.criterion.result import Criterion
+from partwhole.criterion.result import Criterion, guaranteed_mask, soft_guaranteed_mask
 from partwhole.geodesics.distances import symmetrise
 
 # Sums along a path, in one order or the other, differ by less in single precision; distances of a sample are never
@@ -69,6 +69,31 @@ def criterion_of_points(
         closed=len(boundary) == 0,
         assumes="every point that lost a neighbour is in the boundary",
     )
+
+
+def new_point_guarantees(
+    kind: Literal["boundary", "wormhole"],
+    D_new: Float[np.ndarray, "m n"],
+    from_boundary: Float[np.ndarray, "b n"],
+    boundary: Int[np.ndarray, "b"],
+    points: Float[np.ndarray, "n d"] | None = None,
+    *,
+    soft: bool = False,
+) -> Bool[np.ndarray, "m n"] | Float[np.ndarray, "m n"]:
+    """The criterion for pairs of a new point and an old one, K = D_new,B ⊗ across ⊗ D_B, as a mask or a soft one.
+
+    Parameters
+    ----------
+    kind : "boundary" or "wormhole"
+    D_new : distances from the new points to the old ones
+    from_boundary : distances from the points on the boundary to all old ones, D_B
+    boundary : the old points on the boundary, B
+    points : coordinates of the old points; "wormhole" needs them
+    soft : min(K / D, 1) instead of D ≤ K
+    """
+    across = None if kind == "boundary" else straight_lines(boundary, points)
+    K = compute_threshold(D_new[:, boundary].T, from_boundary, across)
+    return soft_guaranteed_mask(D_new, K) if soft else guaranteed_mask(D_new, K, RTOL)
 
 
 def straight_lines(boundary: Int[np.ndarray, "b"], points: Float[np.ndarray, "n d"] | None) -> Float[np.ndarray, "b b"]:

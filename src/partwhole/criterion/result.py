@@ -20,7 +20,8 @@ from partwhole.store.arguments import check_number
 
 Kind = Literal["boundary", "wormhole", "same-loop"]
 
-_BLOCK_ENTRIES = 1 << 20
+# entries of a temporary block of rows, so that it stays small beside the matrices
+BLOCK_ENTRIES = 1 << 20
 
 # relative error of distances that are right to rounding, by bytes of a number: half a unit in the last place of float32, and
 # what is lost to sums along paths of a million edges in float64; doubled
@@ -177,7 +178,7 @@ class Criterion:
 
     def _blocks(self) -> Iterator[tuple[slice, Float[np.ndarray, "_ n"], Float[np.ndarray, "_ n"]]]:
         """Blocks of rows, so that temporary arrays stay small beside the matrices."""
-        height = max(1, _BLOCK_ENTRIES // max(1, self.threshold.shape[1]))
+        height = max(1, BLOCK_ENTRIES // max(1, self.threshold.shape[1]))
         for start in range(0, len(self.threshold), height):
             block = slice(start, start + height)
             yield block, self.distances[block], self.threshold[block]

@@ -23,7 +23,8 @@ from partwhole.mesh.surface import Mesh
 
 KINDS: tuple[Kind, ...] = ("boundary", "wormhole", "same-loop")
 
-_BLOCK_ENTRIES = 1 << 20
+# entries of a temporary block of rows, so that it stays small beside the matrices
+BLOCK_ENTRIES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -223,7 +224,7 @@ def _blocks(
 ) -> Iterator[tuple[slice, Bool[np.ndarray, "_ n"], Float[np.ndarray, "_ n"]]]:
     """Blocks of rows: which entries are pairs, and their relative error, inf where only one distance is finite."""
     n = len(D_part)
-    height = max(1, _BLOCK_ENTRIES // n)
+    height = max(1, BLOCK_ENTRIES // n)
     for start in range(0, n, height):
         block = slice(start, start + height)
         on_part, on_whole = D_part[block].astype(np.float64), D_whole[block].astype(np.float64)

@@ -16,7 +16,7 @@ from partwhole.mesh import Mesh
 Distances = np.ndarray | Callable[[np.ndarray], np.ndarray]
 
 # entries of D held at a time when rows are asked for
-_BLOCK_ENTRIES = 1 << 23
+BLOCK_ENTRIES = 1 << 23
 
 
 def distance_rows(mesh: Mesh, *, method: DistanceMethod = "fast_marching") -> Callable[[np.ndarray], np.ndarray]:
@@ -113,7 +113,7 @@ def _entries(D: Distances, sources: Int[np.ndarray, "g"], targets: Int[np.ndarra
     found = np.empty(targets.shape)
     n = D(rows[:1]).shape[1]
     _check_range(sources, targets, n)
-    height = max(1, _BLOCK_ENTRIES // n)
+    height = max(1, BLOCK_ENTRIES // n)
     for start in range(0, len(rows), height):
         block = D(rows[start : start + height])
         here = np.flatnonzero((position >= start) & (position < start + height))

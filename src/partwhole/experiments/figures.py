@@ -97,7 +97,7 @@ def figures(
     folder = output_folder(output)
     files: dict[str, Path] = {}
     if {"regions", "shares"} & set(wanted):
-        files |= _distance_figures(wanted, _cuts(root, console), folder, console)
+        files |= _distance_figures(wanted, example_cuts(root, console), folder, console)
     if "swiss-roll" in wanted:
         place = folder / "swiss-roll"
         swiss_roll(seeds=1, noise=[0.0], output=place, quiet=True)
@@ -119,7 +119,7 @@ def _wanted(only: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(word for word in known if not only or word in only)
 
 
-def _cuts(root: Path | None, console: Console) -> list[Cut]:
+def example_cuts(root: Path | None, console: Console) -> list[Cut]:
     """Parts with many holes, and the wholes they were cut from."""
     if root is not None:
         from partwhole.datasets import PFaust

@@ -139,12 +139,14 @@ class Mesh:
         vertex = np.repeat(self.faces.reshape(-1), 2)
         edge = edge_of_corner[:, [[1, 2], [2, 0], [0, 1]]].reshape(-1)
         corner = np.repeat(corner_id.reshape(-1), 2)
-        order = np.lexsort((vertex, edge))
-        same = (edge[order][1:] == edge[order][:-1]) & (vertex[order][1:] == vertex[order][:-1])
+        key = edge * self.n_vertices + vertex
+        order = np.argsort(key)
+        same = key[order][1:] == key[order][:-1]
         joined = np.stack([corner[order][1:][same], corner[order][:-1][same]], axis=1)
         labels = connected_labels(3 * self.n_faces, joined)
-        pairs = np.unique(np.stack([self.faces.reshape(-1), labels], axis=1), axis=0)
-        return np.bincount(pairs[:, 0], minlength=self.n_vertices)
+        vertex_of_fan = np.empty(labels.max(initial=-1) + 1, np.int64)
+        vertex_of_fan[labels] = self.faces.reshape(-1)
+        return np.bincount(vertex_of_fan, minlength=self.n_vertices)
 
     # --- components and topology
 

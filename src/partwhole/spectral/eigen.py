@@ -181,7 +181,7 @@ def gradient_matrices(
 # below so many vertices all eigenpairs at once are quicker than some by iteration
 _DENSE = 500
 # above so many they need more memory and time than anyone expects
-_LARGEST_DENSE = 10_000
+LARGEST_DENSE = 10_000
 # a residual |Sy − λy| above this share of 1 + λ, with areas that sum to 1, is more than rounding
 _TOLERANCE = 1e-6
 # on a surface of area 1; the matrix that is factored is positive definite, and 0 is the eigenvalue nearest to it
@@ -323,7 +323,7 @@ def _lowest(S: sparse.csr_array, k: int) -> tuple[Float[np.ndarray, "k"], Float[
         residual = np.linalg.norm(S @ vectors - vectors * values, axis=0)
         if np.all(residual <= _TOLERANCE * (1 + values) + rounding):
             return values, vectors
-    if m > _LARGEST_DENSE:
+    if m > LARGEST_DENSE:
         raise ValueError(
             f"the {k} lowest eigenpairs of {m} vertices could not be found to a residual of {_TOLERANCE}; "
             "ask for fewer, or use pw.repair or pw.decimate first"

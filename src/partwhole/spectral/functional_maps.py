@@ -10,7 +10,8 @@ from jaxtyping import Float, Int
 
 from partwhole.spectral.eigen import Eigenpairs
 
-_BLOCK_ENTRIES = 1 << 22
+# entries of the products of features that are held at a time
+BLOCK_ENTRIES = 1 << 22
 
 
 def functional_map(map_to_whole: Any, part: Eigenpairs, whole: Eigenpairs) -> Float[np.ndarray, "k_part k_whole"]:
@@ -140,7 +141,7 @@ def nearest_rows(queries: Float[np.ndarray, "q d"], points: Float[np.ndarray, "p
     """argmin_j |q_i − p_j|, the first of equal ones: by matrix products, which in many dimensions beat every search tree."""
     half_squares = 0.5 * np.einsum("pd,pd->p", points, points)
     nearest = np.empty(len(queries), np.int64)
-    rows = max(1, _BLOCK_ENTRIES // len(points))
+    rows = max(1, BLOCK_ENTRIES // len(points))
     for first in range(0, len(queries), rows):
         block = slice(first, first + rows)
         nearest[block] = np.argmax(queries[block] @ points.T - half_squares, axis=1)

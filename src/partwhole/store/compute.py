@@ -62,13 +62,13 @@ def available_cores() -> int:
 def free_cores() -> int:
     """Number of these that are idle, by the load of the last minute and by what runs now; at least 1."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
-    if round(load) > 0 and (now := _running_now()) is not None:
+    if round(load) > 0 and (now := running_now()) is not None:
         # the minute may have been that of an installation, or of this program itself
         load = min(load, now)
     return max(1, available_cores() - round(load))
 
 
-def _running_now(state: Path = Path("/proc/loadavg")) -> float | None:
+def running_now(state: Path = Path("/proc/loadavg")) -> float | None:
     """Number of other threads that are running or ready to run; None where the system does not say."""
     seen = []
     try:

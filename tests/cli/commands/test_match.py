@@ -145,7 +145,7 @@ def test_large_pictures_show_fewer_vertices(
 ) -> None:
     from partwhole.cli.shared import match_output as match_folder
 
-    monkeypatch.setattr(match_folder, "_MOST_DRAWN", 100)
+    monkeypatch.setattr(match_folder, "MOST_DRAWN", 100)
     words = ("match", own_set / "parts/part0.ply", own_set / "wholes/ball.ply", "-m", runs[0], "-q")
     assert run(*words, "-o", tmp_path / "out") == 0
     assert (tmp_path / "out/map.png").exists()
@@ -385,7 +385,7 @@ def full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     def no_space(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("partwhole.store.cache._write_entry", no_space)
+    monkeypatch.setattr("partwhole.store.cache.atomic_write", no_space)
     return "No space left on device"
 
 

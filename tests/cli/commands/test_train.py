@@ -263,7 +263,7 @@ def test_too_many_eigenfunctions_for_a_small_mesh_are_noted(
 def test_a_gpu_that_is_not_used_is_named(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(options, "_has_gpu", lambda: True)
+    monkeypatch.setattr(options, "has_gpu", lambda: True)
     assert main([*words, "-o", str(tmp_path / "run"), "--no-cache"]) == 0
     assert "--device cuda" in capsys.readouterr().err
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.progress import Progress
 
 from partwhole.cli.shared import console as console_module
 from partwhole.cli.shared.console import Console, plain_memory_errors, stop_signal, to_json, write_arrays, write_text
@@ -105,7 +106,7 @@ def test_where_nobody_looks_there_are_no_bars(knobs: dict[str, bool], capsys: py
 
 
 def test_a_log_has_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(console_module, "_LINE_EVERY", -1.0)
+    monkeypatch.setattr(console_module, "LINE_EVERY", -1.0)
     with Console().stage_progress() as report:
         report("reading", 0, 3)
         report.detail("training", "loss 0.5")
@@ -118,6 +119,10 @@ def test_a_log_has_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch, capsys: 
 
 def test_each_stage_has_a_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    drawn: list[Progress] = []
+    monkeypatch.setattr(
+        "rich.progress.Progress", lambda *given, **how: drawn.append(Progress(*given, **how)) or drawn[0]
+    )
     with Console().stage_progress() as report:
         report.detail("training", "too early to say")
         report("reading", 0, 0)
@@ -125,7 +130,7 @@ def test_each_stage_has_a_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
         report("reading", 0, 2)
         report("training", 5, 20)
         report.detail("training", "loss 0.5")
-        bars = {task.description: (task.completed, task.total) for task in report._bar.tasks}
+    bars = {task.description: (task.completed, task.total) for task in drawn[0].tasks}
     assert bars == {"reading": (0, 2), "training, loss 0.5": (5, 20)}
     assert capsys.readouterr().out == ""
 

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from partwhole.datasets.cutting import cuts as cutting
 from partwhole.datasets.cutting.cuts import cut_balls, cut_plane, random_cuts
 from partwhole.datasets.shapes.primitives import plane, sphere, torus
 from partwhole.geodesics import geodesic_distances
@@ -96,10 +95,8 @@ def test_vertices_that_hold_two_pieces_together_are_removed():
     assert not merged.is_manifold
     # the whole has this point already: it stays
     assert cut_plane(merged, (-9, 0, 0), (1, 0, 0)).part.n_vertices == 7
-    grid = plane((3, 3))
-    keep = np.ones(9, bool)
-    keep[[2, 6]] = False
-    assert cutting._keep(grid, keep, "this").part.is_manifold
+    # without two opposite corners but the middle holds together what is left
+    assert cut_balls(plane((3, 3)), [2, 6], 0.0).part.is_manifold
 
 
 @pytest.mark.parametrize("recipe", RECIPES)

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from partwhole.datasets import cut_plane, sphere, torus
-from partwhole.datasets.cutting.relaxing import relax_inside
 from partwhole.datasets.cutting.triangulations import PointFinder, locate, retriangulate, weights_in_triangles
-from partwhole.datasets.shapes.bodies.meshing import relax_step
 
 BALL = sphere(1200)
 
@@ -91,13 +89,6 @@ def test_a_boundary_stays_a_boundary(even: bool) -> None:
     edge = half.vertices[half.boundary_vertices]
     for point in mesh.vertices[mesh.boundary_vertices]:
         assert np.linalg.norm(edge - point, axis=1).min() < 1e-6
-
-
-def test_relaxing_a_closed_surface_is_what_the_bodies_do() -> None:
-    coarse = retriangulate(BALL, 300, seed=2).of(BALL.vertices)
-    (one, faces), (two, same) = (relax(coarse.vertices, coarse.faces) for relax in (relax_inside, relax_step))
-    np.testing.assert_array_equal(faces, same)
-    np.testing.assert_allclose(one, two, atol=1e-12)
 
 
 def test_what_is_refused() -> None:

@@ -136,11 +136,12 @@ def test_true_vertices_are_found_through_the_template(hundred: Path) -> None:
 
 def test_a_missing_file_is_named_before_anything_is_read(hundred: Path) -> None:
     data = PFaust(hundred, "M")
-    data._files.part(83).unlink()
+    parts = next(hundred.glob("PFAUST_M/partial_off"), hundred / "pfaust/PFAUST-M/off")
+    (parts / "tr_reg_083.off").unlink()
     with pytest.raises(FileNotFoundError, match=r"tr_reg_083.off does not exist: PFAUST is published by"):
         data.test_pairs()
     assert len(data.train_pairs()) == 640
-    data._files.truths(0, 70)[-1].unlink()
+    next(hundred.rglob("corres/tr_reg_070.vts")).unlink()
     with pytest.raises(FileNotFoundError, match=r"tr_reg_070.vts does not exist"):
         data.train_pairs()
 

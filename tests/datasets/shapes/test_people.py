@@ -198,13 +198,15 @@ def test_the_two_sides_are_mirror_images(people: People) -> None:
     assert left[:, 1].mean() > rest[rest[:, 0] > 0.3][:, 1].mean() + 0.1
 
 
-def test_poses_with_limbs_in_the_body_are_drawn_again(people: People) -> None:
-    from partwhole.datasets.shapes.people import _watch
-
-    watch = _watch(people, 0)
-    into = {f"upperarm01.{side}": rotation_about((0, 0, sign), -1.2) for side, sign in (("L", 1), ("R", -1))}
-    assert watch.pressed(people._motions(0, {})) == 0
-    assert watch.pressed(people._motions(0, into)) > 0.01
+def test_poses_with_limbs_in_the_body_are_drawn_again(people: People, monkeypatch: pytest.MonkeyPatch) -> None:
+    into, lift = (
+        {f"upperarm01.{side}": rotation_about((0, 0, sign), angle) for side, sign in (("L", 1), ("R", -1))}
+        for angle in (-1.2, 0.3)
+    )
+    drawn = [into, into, lift, {}]
+    monkeypatch.setattr("partwhole.datasets.shapes.people.random_turns", lambda *_, **__: drawn.pop(0))
+    np.testing.assert_array_equal(people.pose_vertices(0), people.turned(0, lift).vertices)
+    assert drawn == [{}]
 
 
 def test_missing_files_are_named(tmp_path: Path) -> None:

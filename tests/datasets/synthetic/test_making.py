@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from partwhole.datasets import BodyPoses, FolderPairs, cylinder, make_set, sphere, torus
-from partwhole.datasets.synthetic.making import _check_map_names
 from partwhole.evaluation import evaluate_map
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import write_mesh
@@ -43,10 +42,10 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("recipe", ["pfaust-m", "pfaust-h", "cuts", "holes", "views", "piece"])
 def test_parts_of_files_with_exact_ground_truth(recipe: Any, scans: Path, tmp_path: Path) -> None:
-    steps: list[tuple[int, int]] = []
+    steps: list[tuple[str, int, int]] = []
     made = make_set(scans, tmp_path / "set", recipe=recipe, parts=2, progress=lambda *now: steps.append(now))
     assert (made.n_wholes, made.n_parts, made.n_pairs, made.n_kept) == (3, 6, 6, 0)
-    assert steps == [(k, 9) for k in range(1, 10)]
+    assert steps == [("meshes", k, 3) for k in range(4)] + [("parts", k, 6) for k in range(7)]
     assert (made.skipped, made.notes) == ({}, {})
     pairs = made.pairs()
     assert pairs.keys[:3] == (("ball_00", "ball"), ("ball_01", "ball"), ("egg_00", "egg"))
@@ -109,12 +108,12 @@ def test_generated_bodies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         make_set(BodyPoses(1, 1, plans="hand", n_vertices=600), tmp_path / "set", pairs="others", recipe="holes")
 
 
-@pytest.mark.parametrize("last", range(1, 9))
-def test_an_interrupted_run_goes_on_and_ends_the_same(last: int, scans: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("last", [("meshes", k) for k in range(1, 4)] + [("parts", k) for k in range(6)])
+def test_an_interrupted_run_goes_on_and_ends_the_same(last: tuple[str, int], scans: Path, tmp_path: Path) -> None:
     knobs: dict[str, Any] = {"parts": 2, "pairs": "all", "seed": 1, "recipe": "cuts"}
 
-    def stop(done: int, _: int) -> None:
-        if done == last:
+    def stop(what: str, done: int, _: int) -> None:
+        if (what, done) == last:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -283,10 +282,10 @@ def test_names_that_are_too_much_alike(scans: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="'a' and 'A' differ by capitals only; rename one"):
         make_set({"a": BALL, "A": EGG}, tmp_path / "set")
     with pytest.raises(ValueError, match=r"make 'a_00-c_00-b' the map of 2 pairs; rename one"):
-        _check_map_names([("a_00", "c_00-b"), ("a_00-c_00", "b")])
+        make_set(dict.fromkeys(("a", "a_00-c", "b", "c_00-b"), BALL), tmp_path / "set", pairs="all")
     write_mesh(BALL, scans / "ring.off")
     with pytest.raises(ValueError, match=r"have the same name; rename one"):
-        make_set(scans, tmp_path / "set")
+        make_set(scans, tmp_path / "other")
 
 
 @pytest.mark.parametrize(

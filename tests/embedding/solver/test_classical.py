@@ -36,7 +36,7 @@ def test_iteration_finds_what_all_eigenpairs_at_once_find(monkeypatch: pytest.Mo
     points = np.random.default_rng(2).normal(size=(600, 5)) * [5, 4, 3, 2, 1]
     D = distances_of(points) ** 0.8  # of no points in R^2 exactly
     by_iteration = classical_scaling(D)
-    monkeypatch.setattr("partwhole.embedding.solver.classical._DENSE", 1000)
+    monkeypatch.setattr("partwhole.embedding.solver.classical.DENSE", 1000)
     np.testing.assert_allclose(by_iteration, classical_scaling(D), atol=1e-8)
 
 

@@ -22,7 +22,7 @@ def case(n: int = 6) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_blocks_make_up_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("partwhole.embedding.solver.pairs._BLOCK_ENTRIES", 20)
+    monkeypatch.setattr("partwhole.embedding.solver.pairs.BLOCK_ENTRIES", 20)
     assert [range(7)[rows] for rows in row_blocks(7)] == [range(2), range(2, 4), range(4, 6), range(6, 7)]
 
 
@@ -86,7 +86,7 @@ def test_weights_that_are_all_the_same_are_one_row(weight: float, on_diagonal: f
 
 
 def test_few_pairs_are_listed_and_mean_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("partwhole.embedding.solver.pairs._SMALL", 10)
+    monkeypatch.setattr("partwhole.embedding.solver.pairs.SMALL", 10)
     D, W = case(30)
     W[W < 1.8] = 0
     _, listed, unit, weight_unit = checked_pairs(D, W)

@@ -119,7 +119,7 @@ def test_the_finish_ends_lower_or_equal_in_fewer_steps() -> None:
 
 
 def test_majorisation_in_single_precision_never_rises_either(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("partwhole.embedding.solver.stress._DOUBLE", 10)
+    monkeypatch.setattr("partwhole.embedding.solver.stress.DOUBLE", 10)
     _, D, mask = noisy(150, 8)
     single = weighted_smacof(D, mask)
     assert np.all(np.diff(single.history) < 0)

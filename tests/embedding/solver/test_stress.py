@@ -117,8 +117,8 @@ def laplacian(W: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("listed", [False, True])
 def test_solver_inverts_the_laplacian(listed: bool, local: bool, single: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if single:
-        monkeypatch.setattr("partwhole.embedding.solver.stress._DOUBLE", 10)
-    monkeypatch.setattr("partwhole.embedding.solver.stress._SPARSE", 1.0)
+        monkeypatch.setattr("partwhole.embedding.solver.stress.DOUBLE", 10)
+    monkeypatch.setattr("partwhole.embedding.solver.stress.SPARSE", 1.0)
     X, D, W = case(60, 3, 7)
     if local:
         W = W * (np.abs(np.subtract.outer(np.arange(60), np.arange(60))) < 5)

@@ -22,7 +22,7 @@ def test_a_row_for_each_model_and_set(
     def missing() -> Pairs:
         raise FileNotFoundError("people.npz does not exist")
 
-    monkeypatch.setattr(built_in, "_readers", lambda data, people: {"bodies": bodies, "people": missing})
+    monkeypatch.setattr(built_in, "readers", lambda data, people: {"bodies": bodies, "people": missing})
     words = ["reproduce", "models", "--only", "people", "--only", "bodies", "-o", str(tmp_path / "out"), "--json"]
     assert main([*words, "--no-cache"]) == 0
     found = json.loads(capsys.readouterr().out)

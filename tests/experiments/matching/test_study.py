@@ -52,7 +52,11 @@ def preparations(monkeypatch: pytest.MonkeyPatch) -> list[TrainingConfig]:
 
 
 def test_a_run_of_a_study_is_that_run_alone(
-    make_study: Callable[..., Study], small: ModuleType, stock: PreparedPairs, preparations: list[TrainingConfig]
+    make_study: Callable[..., Study],
+    small: ModuleType,
+    pairs: Pairs,
+    stock: PreparedPairs,
+    preparations: list[TrainingConfig],
 ) -> None:
     found = list(make_study((0, 3), plain={}, turned={"rotation": 10.0}).results())
     assert [(run.series.name, run.seed, run.trained) for run in found if isinstance(run, Run)] == [
@@ -64,7 +68,7 @@ def test_a_run_of_a_study_is_that_run_alone(
     assert len(preparations) == 1
     alone = train(stock, small.config(iterations=4, rotation=10.0, seed=3))
     same = make_study((3,), turned={"rotation": 10.0})
-    read = read_run(same.planned[0].folder, same._train["balls"].read())
+    read = read_run(same.planned[0].folder, pairs)
     assert read is not None
     for weight, expected in zip(
         read[0].network.state_dict().values(), alone.matcher.network.state_dict().values(), strict=True

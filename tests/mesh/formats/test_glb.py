@@ -183,7 +183,7 @@ class TestGlb:
         assert "write a file with the one surface that is meant" in message
 
     def test_primitives_without_surface_count_too(self, refused, monkeypatch):
-        monkeypatch.setattr("partwhole.mesh.formats.glb._MOST_ENTRIES", 10_000)
+        monkeypatch.setattr("partwhole.mesh.formats.glb.MOST_ENTRIES", 10_000)
         document, binary = scene(nodes=[{"mesh": 0}] * 1000)
         document["meshes"] = [{"primitives": [{"attributes": {"POSITION": 0}, "mode": 1}] * 1000}]
         assert "show the same data so often" in refused(glb(document, binary), "x.glb")

@@ -12,7 +12,7 @@ from partwhole.criterion.thresholds import wormhole_criterion
 from partwhole.datasets.shapes.primitives import sphere_cap
 from partwhole.geodesics import geodesic_distances
 from partwhole.viewer.figures.render import CHOSEN, GUARANTEED, rgb
-from partwhole.viewer.figures.trust_figures import Region, _two_sides, heat_figure, shares_figure, trust_figure
+from partwhole.viewer.figures.trust_figures import Region, heat_figure, shares_figure, trust_figure, two_sides
 
 CAP = sphere_cap(300, 2.2)
 UPPER = CAP.vertices[:, 2] > 0.3
@@ -58,10 +58,10 @@ def test_titles_and_shares_are_written() -> None:
 def test_the_edge_of_a_region_never_moves_a_vertex_to_the_other_side() -> None:
     margin = np.array([np.inf, 1.0, 0.0, -1e-18, -2.0, -np.inf, np.nan])
     mask = np.array([True, True, True, True, False, False, False])
-    np.testing.assert_array_equal(_two_sides(Region("", mask, margin)) > 0.5, mask)
-    np.testing.assert_array_equal(_two_sides(Region("", mask)) > 0.5, mask)
+    np.testing.assert_array_equal(two_sides(Region("", mask, margin)) > 0.5, mask)
+    np.testing.assert_array_equal(two_sides(Region("", mask)) > 0.5, mask)
     everywhere = np.ones(3, bool)
-    np.testing.assert_array_equal(_two_sides(Region("", everywhere, np.full(3, np.inf))) > 0.5, everywhere)
+    np.testing.assert_array_equal(two_sides(Region("", everywhere, np.full(3, np.inf))) > 0.5, everywhere)
 
 
 def test_a_heat_map_has_its_colours_and_a_bar(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_a_part_that_no_manifold_has_proves_nothing(cut: Cut) -> None:
 
 
 def test_views_of_large_surfaces_are_found_without_drawing_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("partwhole.viewer.page.scene._MOST_LOOKED_AT", 10)
+    monkeypatch.setattr("partwhole.viewer.page.scene.MOST_LOOKED_AT", 10)
     assert DisplayedSurface.of(sphere(100)).camera.elevation == 12.0
 
 

@@ -182,7 +182,7 @@ def test_a_file_that_takes_long_holds_up_nothing_else(
         raise ValueError("read at last")
 
     monkeypatch.setattr("partwhole.viewer.page.session.decode_mesh", slow)
-    monkeypatch.setattr("partwhole.viewer.page.server._LONGEST_WAIT", 0.01)
+    monkeypatch.setattr("partwhole.viewer.page.server.LONGEST_WAIT", 0.01)
     path = "/upload?role=part&name=a.off"
     with ThreadPoolExecutor(1) as pool:
         uploaded = pool.submit(ask, server, path, method="POST", body=b"OFF")

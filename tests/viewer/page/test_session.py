@@ -165,11 +165,15 @@ def test_a_match_for_what_is_no_longer_shown_is_dropped(scene: Scene, monkeypatc
 
     def late(*_: object, tell: Callable[[str], None], **__: object) -> Scene:
         session.show(Scene.of(scene.part.full))
-        tell("still matching")
         return scene
 
     monkeypatch.setattr(module, "matched", late)
-    session._match(bare, session.number, 0.0, lambda stage: None)
+    started: list[threading.Thread] = []
+    start = threading.Thread.start
+    monkeypatch.setattr(threading.Thread, "start", lambda thread: (started.append(thread), start(thread)))
+    session.begin_match()
+    (matching,) = started
+    matching.join()
     assert session.shown().whole is None
     assert session.job is None
 

@@ -125,8 +125,8 @@ def _made(console: Console, meshes: Path | Mapping, folder: Path, knobs: dict[st
     from partwhole.datasets import make_set
 
     try:
-        with console.progress("meshes and parts") as progress:
-            made = make_set(meshes, folder, **knobs, progress=lambda done, total: progress("parts", done, total))
+        with console.stage_progress() as report:
+            made = make_set(meshes, folder, **knobs, progress=report)
     except ValueError as error:  # the remedies, in the words of the command line
         raise ValueError(_in_options(str(error))) from None
     notes = [f"left out {name}: {_in_options(reason)}" for name, reason in made.skipped.items()]

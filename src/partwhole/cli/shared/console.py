@@ -27,7 +27,7 @@ from partwhole.store.progress import Progress
 # what to do when memory runs out
 MEMORY_REMEDY = "take fewer pairs, or smaller meshes (partwhole.decimate makes them)"
 # seconds between lines about progress in a log
-_LINE_EVERY = 60.0
+LINE_EVERY = 60.0
 
 
 class Console:
@@ -131,7 +131,7 @@ class StageProgress:
         self._said = time.monotonic()
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        if self._lines and time.monotonic() - self._said > _LINE_EVERY:
+        if self._lines and time.monotonic() - self._said > LINE_EVERY:
             self._said = time.monotonic()
             print(f"{stage}{self._details.get(stage, '')}: {done} of {total}", file=sys.stderr, flush=True)
         if self._bar is None:

@@ -27,7 +27,7 @@ WRITES = (
     *("summary.md", SUMMARY, "report.html"),
 )
 # vertices; larger surfaces are drawn as they were matched, since more vertices don't show in the picture
-_MOST_DRAWN = 30_000
+MOST_DRAWN = 30_000
 # pixels; larger pictures take as long as the network
 _PANEL_HEIGHT = 460
 _LISTED_REGIONS = 20
@@ -69,7 +69,7 @@ def write_pictures(folder: Path, found: MatchResult, cache: Cache | None = None)
     files = {name: folder / name for name in ("map.png", "confidence.png")}
     shown: MatchResult | CoarseMatch = found
     matched: Any = found.matched
-    if max(found.part.n_vertices, found.whole.n_vertices) > _MOST_DRAWN:
+    if max(found.part.n_vertices, found.whole.n_vertices) > MOST_DRAWN:
         shown, matched = found.coarse, None
     up: Any = found.up
     if up is None:

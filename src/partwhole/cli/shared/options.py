@@ -162,11 +162,12 @@ def check_torch(device: Device) -> None:
 
 def suggest_gpu(device: Device, console: Console) -> None:
     """Note that a GPU is available, if it is not the device."""
-    if device == "cpu" and _has_gpu():
+    if device == "cpu" and has_gpu():
         console.note("there is a GPU here, on which training is many times faster: --device cuda")
 
 
-def _has_gpu() -> bool:
+def has_gpu() -> bool:
+    """Whether torch can use a GPU here."""
     import torch
 
     return bool(torch.cuda.is_available())

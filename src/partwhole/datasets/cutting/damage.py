@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -13,6 +14,8 @@ from partwhole.geodesics import geodesic_distances
 from partwhole.mesh import Mesh, decimate
 from partwhole.mesh.surface import check_mesh
 from partwhole.store.arguments import check_number, check_seed
+
+DamageKind = Literal["split", "two pieces", "torn", "jagged", "smooth boundary", "uneven", "filled", "noisy"]
 
 # lengths are in units of √area of the whole
 _NOISE = (0.001, 0.01)
@@ -39,7 +42,13 @@ class Damaged:
     weights: Float[np.ndarray, "g 3"]
 
 
-def damaged(part: Mesh, seed: int | np.random.Generator = 0, *, scale: float | None = None) -> Damaged:
+def damaged(
+    part: Mesh,
+    seed: int | np.random.Generator = 0,
+    *,
+    scale: float | None = None,
+    kinds: Sequence[DamageKind] | None = None,
+) -> Damaged:
     """Damage a part as scanners do, in a random choice of these ways, at least one.
 
     The triangles are split in four, or three to ten times fewer and uneven ones are left; a band is removed, so that two
@@ -51,6 +60,7 @@ def damaged(part: Mesh, seed: int | np.random.Generator = 0, *, scale: float | N
     part : a manifold
     seed : decides how
     scale : √area of the whole that it was cut from; that of the part if None
+    kinds : the kinds of damage to choose from; all if None
 
     Examples
     --------
@@ -67,22 +77,25 @@ def damaged(part: Mesh, seed: int | np.random.Generator = 0, *, scale: float | N
         check_number("scale", scale)
         if not 0 < scale < np.inf:
             raise ValueError(f"scale={scale} must be positive, the square root of the whole's area")
+    allowed = get_args(DamageKind) if kinds is None else tuple(kinds)
+    if not allowed or not set(allowed) <= set(get_args(DamageKind)):
+        raise ValueError(f"kinds must be one or several of {', '.join(map(repr, get_args(DamageKind)))}, got {kinds!r}")
     rng = np.random.default_rng(seed)
     unit = part.area**0.5 if scale is None else float(scale)
     numbers = np.arange(part.n_vertices)
     start = _Scan(part, np.repeat(numbers[:, None], 3, axis=1), np.tile([1.0, 0, 0], (len(numbers), 1)), numbers >= 0)
-    steps: list[tuple[float, Callable[[_Scan, Mesh, float, np.random.Generator], _Scan]]] = [
-        (0.15, _split),
-        (0.1, _two_pieces),
-        (0.4, _torn),
-        (0.3, _jagged),
-        (0.35, _smoothed_boundary),
-        (0.4, _uneven),
-        (0.5, _filled),
-        (0.6, _noisy),
+    steps: list[tuple[DamageKind, float, Callable[[_Scan, Mesh, float, np.random.Generator], _Scan]]] = [
+        ("split", 0.15, _split),
+        ("two pieces", 0.1, _two_pieces),
+        ("torn", 0.4, _torn),
+        ("jagged", 0.3, _jagged),
+        ("smooth boundary", 0.35, _smoothed_boundary),
+        ("uneven", 0.4, _uneven),
+        ("filled", 0.5, _filled),
+        ("noisy", 0.6, _noisy),
     ]
     while True:
-        chosen = [step for probability, step in steps if rng.random() < probability]
+        chosen = [step for kind, probability, step in steps if rng.random() < probability and kind in allowed]
         if chosen:
             break
     scan = start

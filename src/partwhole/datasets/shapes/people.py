@@ -105,6 +105,11 @@ class People:
         table = sparse.csr_matrix(parts, shape=(self.n_vertices, len(self.bone_names)))
         return sparse.diags(1 / np.asarray(table.sum(axis=1)).reshape(-1)) @ table
 
+    @cached_property
+    def main_bones(self) -> Int[np.ndarray, "n"]:
+        """The bone that each vertex follows most."""
+        return np.asarray(self.weights.argmax(axis=1)).reshape(-1)
+
     def rest(self, k: int) -> Mesh:
         """Person k in the rest pose, arms half down."""
         return _rest(self, self._number(k))
@@ -238,13 +243,15 @@ def _rest(people: People, k: int) -> Mesh:
 def _watch(people: People, k: int) -> _Watch:
     rest = people.rest(k)
     chosen = np.unique(np.linspace(0, rest.n_vertices - 1, _WATCHED).astype(np.int64))
-    owner = np.array(people.bone_names)[np.asarray(people.weights.argmax(axis=1)).reshape(-1)[chosen]]
+    owner = people.main_bones[chosen]
 
     def of(kinds: tuple[str, ...], side: str) -> Bool[np.ndarray, "w"]:
-        return np.array([str(name).startswith(kinds) and str(name).endswith(side) for name in owner])
+        return np.array([name.startswith(kinds) and name.endswith(side) for name in people.bone_names])[owner]
 
     def middle(kinds: tuple[str, ...]) -> Bool[np.ndarray, "w"]:
-        return np.array([str(name).startswith(kinds) and not str(name).endswith((".L", ".R")) for name in owner])
+        return np.array([name.startswith(kinds) and not name.endswith((".L", ".R")) for name in people.bone_names])[
+            owner
+        ]
 
     limbs = []
     for own, excused in _LIMBS.values():

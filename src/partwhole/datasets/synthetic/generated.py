@@ -108,7 +108,7 @@ class BodyPoses(Mapping):  # not of str to Mesh: a type checker at run time woul
 
     def body(self, number: int) -> Body:
         """The body of this number, in its rest pose."""
-        return _body(self.plans[number % len(self.plans)], self.n_vertices, self.seed, number)
+        return kept_body(self.plans[number % len(self.plans)], self.n_vertices, self.seed, number)
 
     def posed(self, key: WholeKey) -> Mesh:
         """The body of the key in its pose."""
@@ -227,9 +227,9 @@ def body_pairs(
     return Pairs(keys, load, name=name or f"{n_bodies} bodies ({', '.join(bodies.plans)}), {recipe}")
 
 
-# sets that differ in parts or recipes, as for training and for tests, share their bodies
 @lru_cache(maxsize=64)
-def _body(plan: Plan, n_vertices: int, seed: int, number: int) -> Body:
+def kept_body(plan: Plan, n_vertices: int, seed: int, number: int) -> Body:
+    """Body of this number; sets that differ in parts or recipes, as for training and for tests, share their bodies."""
     return make_body(plan, n_vertices, seed=_random(seed, _PROPORTIONS, number))
 
 

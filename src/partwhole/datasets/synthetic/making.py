@@ -20,10 +20,10 @@ from partwhole.datasets.synthetic.made_folder import MadeFolder
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import read_mesh
 from partwhole.store.arguments import checked_path
+from partwhole.store.progress import Progress, check_progress
 from partwhole.store.text import displayable
 
 Matched = Literal["own", "others", "all"]
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def make_set(
     seed : decides where the cuts are
     repair : repair defects of the files, see `repair`
     strict : raise for the first file that can't be used, instead of leaving it out and saying so in `skipped`
-    progress : called with (steps done, steps in all)
+    progress : called with ("meshes", meshes read, meshes in all), then with ("parts", parts cut, parts in all)
 
     Examples
     --------
@@ -99,6 +99,7 @@ def make_set(
     >>> made.n_parts, made.n_pairs, made.pairs()[3].name
     (4, 4, 'ring_01 → ring')
     """
+    check_progress(progress)
     if parts < 1:
         raise ValueError(f"parts={parts} must be at least 1")
     if seed < 0:
@@ -120,8 +121,7 @@ def make_set(
     _check_map_names(planned)
     if not folder.was_complete:
         folder.list_pairs(planned)
-    for name in wholes:
-        run.cut_parts(name, partners[name], recipe, seed)
+    run.cut_parts(partners, recipe, seed)
     if not run.area_shares:
         raise ValueError(f"no part was made: {_first(run.skipped)} ({len(run.skipped)} left out)")
     return _finished(run, [pair for pair in planned if pair[0] in run.area_shares])
@@ -148,7 +148,7 @@ class _Run:
     progress: Progress | None
     n_parts: int  # of each mesh
     n_kept: int = 0
-    n_steps: int = 0
+    steps: Counter[str] = field(default_factory=Counter)
     area_shares: dict[str, float] = field(default_factory=dict)
     scales: dict[str, float] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
@@ -163,15 +163,17 @@ class _Run:
             raise ValueError(f"{name}: {reason}")
         self.skipped[name] = reason
 
-    def step(self, count: int = 1) -> None:
-        self.n_steps += count
+    def step(self, what: str, total: int) -> None:
+        """Called before each of `total` meshes or parts, and once more at the end."""
         if self.progress is not None:
-            self.progress(self.n_steps, len(self.meshes.names) * (1 + self.n_parts))
+            self.progress(what, self.steps[what], total)
+        self.steps[what] += 1
 
     def collect_wholes(self) -> dict[str, str]:
         """Every mesh that can be read, of area 1, written into wholes/; by name, what tells its connectivity."""
         found = {}
         for name in self.meshes.names:
+            self.step("meshes", len(self.meshes.names))
             path = self.folder.whole(name)
             if path.exists() and self.meshes.is_decided:
                 mesh = read_mesh(path, name=name)
@@ -182,22 +184,27 @@ class _Run:
                 except (ValueError, OSError) as error:
                     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
                     self.leave_out(self.meshes.names[name], reason)
-                    self.step(1 + self.n_parts)
                     continue
                 if note:
                     self.notes[self.meshes.names[name]] = note
                 self.folder.put_mesh(path, mesh)
             found[name] = _connectivity(mesh)
-            self.step()
+        self.step("meshes", len(self.meshes.names))
         if not found:
             raise ValueError(f"none of the meshes can be used: {_first(self.skipped)} ({len(self.skipped)} such)")
         return found
 
-    def cut_parts(self, name: str, partners: list[str], recipe: Recipe, seed: int) -> None:
-        """The parts of one mesh, and where they lie on each of its partners."""
+    def cut_parts(self, partners: Mapping[str, list[str]], recipe: Recipe, seed: int) -> None:
+        """The parts of all meshes, and where they lie on each of the partners of their mesh."""
+        total = len(partners) * self.n_parts
+        for name in partners:
+            self._cut_from(name, partners[name], recipe, seed, total)
+        self.step("parts", total)
+
+    def _cut_from(self, name: str, partners: list[str], recipe: Recipe, seed: int, total: int) -> None:
         mesh = None
         for number, part in enumerate(self.parts_of(name)):
-            self.step()
+            self.step("parts", total)
             if not partners:
                 continue
             path, maps = self.folder.part(part), [self.folder.map(part, whole) for whole in partners]

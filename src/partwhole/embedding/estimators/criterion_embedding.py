@@ -12,9 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from partwhole.criterion import Criterion, same_loop_criterion
-from partwhole.criterion.distances import threshold
-from partwhole.criterion.points import RTOL, criterion_of_points, straight_lines
-from partwhole.criterion.result import guaranteed_mask, soft_guaranteed_mask
+from partwhole.criterion.points import RTOL, criterion_of_points, new_point_guarantees
 from partwhole.embedding.estimators.inputs import SurfaceInput, checked_input
 from partwhole.embedding.estimators.placement import place, steps_to
 from partwhole.embedding.estimators.sklearn_versions import checked_data
@@ -161,7 +159,9 @@ class CriterionEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
     def _placed(self, X: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "m k"]:
         D, entry = self._new_distances(X)
-        guaranteed = self._new_guarantees(D)
+        B = self.boundary_
+        from_boundary = self.dist_matrix_[B].astype(np.float64)
+        guaranteed = new_point_guarantees(self._kind, D, from_boundary, B, self._points, soft=self.soft)
         weights = self._weights(guaranteed, D).astype(np.float64)
         # a point keeps its nearest neighbour, however far that is
         largest = weights.max(axis=1)
@@ -178,14 +178,6 @@ class CriterionEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         k = _MESH_ENTRIES if self._mesh else self.n_neighbors
         lengths, neighbours = KDTree(self._points).query(X, k=range(1, min(k, len(self._points)) + 1))
         return steps_to(lengths, neighbours, self.dist_matrix_, detour=2.0), neighbours[:, 0]
-
-    def _new_guarantees(self, D: Float[np.ndarray, "m n"]) -> np.ndarray:
-        """The criterion for pairs of a new point and a fitted one: K = D_new,B ⊗ across ⊗ D_B."""
-        B = self.boundary_
-        from_boundary = self.dist_matrix_[B].astype(np.float64)
-        across = None if self._kind == "boundary" else straight_lines(B, self._points)
-        K = threshold(D[:, B].T, from_boundary, across)
-        return soft_guaranteed_mask(D, K) if self.soft else guaranteed_mask(D, K, RTOL)
 
     def _criterion(self, given: SurfaceInput) -> Criterion:
         if self.whole_genus is None:

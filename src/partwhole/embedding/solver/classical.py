@@ -16,7 +16,7 @@ from partwhole.embedding.solver.threads import RowThreads, one_blas_thread
 from partwhole.store.compute import with_fixed_signs
 
 # below so many points all eigenpairs at once are quicker than some by iteration
-_DENSE = 500
+DENSE = 500
 # below this share of known distances, one search a point along them is quicker than min-plus products
 _FEW = 0.02
 
@@ -94,7 +94,7 @@ def _largest_eigenpairs(
 ) -> tuple[Float[np.ndarray, "k"], Float[np.ndarray, "n k"]]:
     """Of −½ J (unit·D)² J, largest first."""
     n = len(D)
-    if n <= _DENSE or 2 * k >= n:
+    if n <= DENSE or 2 * k >= n:
         squares = (D.astype(float) * unit) ** 2
         squares -= squares.mean(axis=0)
         squares -= squares.mean(axis=1)[:, None]

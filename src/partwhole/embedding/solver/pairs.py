@@ -13,18 +13,19 @@ from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-_BLOCK_ENTRIES = 1 << 20
+# entries of a temporary block of rows, so that it stays small beside the matrices
+BLOCK_ENTRIES = 1 << 20
 # what rounding does to matrices that are symmetric in exact arithmetic, float32 included
 _ROUNDING = 1e-5
 # below this share of weighted pairs a list of them is quicker than all pairs
-_SPARSE = 0.15
+SPARSE = 0.15
 # unless there are so few points that it doesn't matter
-_SMALL = 256
+SMALL = 256
 
 
 def row_blocks(n: int) -> Iterator[slice]:
     """Slices of rows, so that intermediate results stay small beside an n×n matrix."""
-    height = max(1, _BLOCK_ENTRIES // n)
+    height = max(1, BLOCK_ENTRIES // n)
     for start in range(0, n, height):
         yield slice(start, start + height)
 
@@ -132,7 +133,7 @@ def checked_pairs(distances: ArrayLike, weights: Any) -> tuple[Float[np.ndarray,
     n = len(D)
     if n_weighted == n_same == n * n - n:
         W = np.full((1, n), W[0, -1])
-    elif n > _SMALL and n_weighted < _SPARSE * n * n:
+    elif n > SMALL and n_weighted < SPARSE * n * n:
         return D, _listed(D, W, unit, weight_unit), unit, weight_unit
     return D, DensePairs(D, W, unit, weight_unit), unit, weight_unit
 

@@ -17,9 +17,9 @@ from partwhole.embedding.solver.threads import RowThreads
 Solve = Callable[[Float[np.ndarray, "n k"]], Float[np.ndarray, "n k"]]
 
 # above so many points the factor is kept in single precision: half the memory, and less than half the time
-_DOUBLE = 2000
+DOUBLE = 2000
 # a sparse factor is quicker than a dense one below this share of pairs, if it doesn't fill in
-_SPARSE = 0.05
+SPARSE = 0.05
 # it doesn't if weights are local: then, in a good order of the points, they lie in a band of this share of the width
 _BAND = 1 / 3
 # a share of the degrees, added to the diagonal: rounding then can't make the matrix indefinite
@@ -63,7 +63,7 @@ def laplacian_solver(pairs: Pairs) -> Solve:
     if n == 1:
         return np.zeros_like
     if isinstance(pairs, ListedPairs):
-        return _sparse_solver(pairs) if pairs.n_pairs < _SPARSE * n**2 and _local(pairs) else _dense_solver(pairs)
+        return _sparse_solver(pairs) if pairs.n_pairs < SPARSE * n**2 and _local(pairs) else _dense_solver(pairs)
     if pairs.uniform:
         # V = w (n I − 11ᵀ) with the one weight w
         weight = float(pairs.weights[0, 0]) * pairs.weight_unit
@@ -80,7 +80,7 @@ def _local(pairs: ListedPairs) -> bool:
 
 def _dense_solver(pairs: Pairs) -> Solve:
     n = len(pairs)
-    dtype = np.float64 if n <= _DOUBLE else np.float32
+    dtype = np.float64 if n <= DOUBLE else np.float32
     degrees = np.concatenate([pairs.weight_rows(rows).sum(axis=1, dtype=float) for rows in row_blocks(n)])
     root = np.sqrt(degrees)
     # √deg is what V / √(deg degᵀ) takes to zero; it gets eigenvalue 1, like the others, and no right side has a share in it

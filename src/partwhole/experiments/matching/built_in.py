@@ -160,7 +160,7 @@ def _sets(
         raise ValueError(f"there is no set {unknown[0]!r}; there are {', '.join(_MODELS)}")
     for name in wanted:
         try:
-            pairs = _readers(data, people)[name]()
+            pairs = readers(data, people)[name]()
             held = list(pairs)
         except (ValueError, FileNotFoundError) as reason:
             console.note(f"{name} is left out: {reason}")
@@ -172,7 +172,8 @@ def _published(data: Path | None, name: SetName) -> Pairs:
     return pairs_from(data_folder(data), name, "test")
 
 
-def _readers(data: Path | None, people: Path | None) -> dict[str, Callable[[], Pairs]]:
+def readers(data: Path | None, people: Path | None) -> dict[str, Callable[[], Pairs]]:
+    """The pairs that models are compared on, by name, each read when it is called."""
     from partwhole.datasets import People, people_pairs, retriangulated_body_pairs
 
     def held_out_people() -> Pairs:

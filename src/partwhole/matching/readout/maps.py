@@ -117,7 +117,8 @@ def _moved(
     return torch.cat(found)
 
 
-_BLOCK_ENTRIES = 1 << 25
+# entries of the products of features that are held at a time
+BLOCK_ENTRIES = 1 << 25
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +210,7 @@ def spectral_map(vertex_map: Int[Tensor, "p"], part: Surface, whole: Surface, k:
 def nearest_rows(queries: Float[Tensor, "q d"], points: Float[Tensor, "p d"]) -> Int[Tensor, "q"]:
     """argmin_j |q_i − p_j|, by matrix products, block by block."""
     half_squares = points.square().sum(dim=1) / 2
-    rows = max(1, _BLOCK_ENTRIES // len(points))
+    rows = max(1, BLOCK_ENTRIES // len(points))
     return torch.cat([(block @ points.T - half_squares).argmax(dim=1) for block in queries.split(rows)])
 
 

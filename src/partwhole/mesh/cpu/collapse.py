@@ -7,8 +7,6 @@ same handles, boundaries and components; and only if no triangle turns over.
 
 from __future__ import annotations
 
-import heapq
-
 import numpy as np
 
 from partwhole.store.compute import njit
@@ -29,67 +27,110 @@ def collapse(vertices, faces, frozen, boundary, boundary_edges, n_target):
     `vertices` in a unit box; `frozen` vertices are never removed; a `boundary` vertex moves along `boundary_edges` only.
     """
     n, m = len(vertices), len(faces)
-    faces = faces.copy()
+    corners = faces.copy().reshape(-1)  # the vertex at each corner, a corner being 3·face + place
     alive = np.ones(m, np.bool_)
-    head, tail, following = _corner_lists(n, faces)
+    lists = _corner_lists(n, corners)
+    head, following = lists[0], lists[2]
     triangles = np.zeros(n, np.int64)  # how many each vertex has left
-    for f in range(m):
-        for k in range(3):
-            triangles[faces[f, k]] += 1
+    for corner in range(3 * m):
+        triangles[corners[corner]] += 1
     quadrics = _quadrics(vertices, faces, boundary_edges)
-    scratch = (np.full(n, -1, np.int64), np.zeros(n, np.int64), np.full(n, -1, np.int64), np.zeros(n, np.int64))
+    seen, seen_far = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
+    ring, ring_far = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    scratch = (seen, ring, np.zeros(n, np.int64), seen_far, ring_far, np.zeros(n))
     token = np.zeros(1, np.int64)
-    stamp = np.zeros(n, np.int64)
-    heap = [(0.0, np.int64(-1), np.int64(0)) for _ in range(0)]
+    fixed = (vertices, frozen, boundary)
+    surface = (corners, head, following, triangles)
+    # the vertices that have an allowed step, by its cost: a heap, and where each vertex stands in it
+    heap, place, costs = np.zeros(n, np.int64), np.full(n, -1, np.int64), np.zeros(n)
+    size = 0
     left = 0
     for u in range(n):
         if head[u] < 0:
             continue
         left += 1
-        cost, v = _best(
-            u, vertices, faces, alive, head, following, triangles, quadrics, frozen, boundary, scratch, token
-        )
+        cost, v = _best(u, fixed, surface, quadrics, scratch, token)
         if v >= 0:
-            heapq.heappush(heap, (cost, np.int64(u), stamp[u]))
-    while left > n_target and len(heap) > 0:
-        old_cost, u, mark = heapq.heappop(heap)
-        if mark != stamp[u]:
-            continue
-        # farther neighbours may have changed since this was pushed
-        cost, v = _best(
-            u, vertices, faces, alive, head, following, triangles, quadrics, frozen, boundary, scratch, token
-        )
+            size = _put(heap, place, costs, size, u, cost)
+    while left > n_target and size > 0:
+        u = heap[0]
+        # farther neighbours may have changed since its cost was found
+        cost, v = _best(u, fixed, surface, quadrics, scratch, token)
         if v < 0:
+            size = _take(heap, place, costs, size, u)
             continue
-        if cost > old_cost * (1 + 1e-9):
-            heapq.heappush(heap, (cost, u, mark))
+        if cost > costs[u] * (1 + 1e-9):
+            size = _put(heap, place, costs, size, u, cost)
             continue
-        _move(u, v, faces, alive, head, tail, following, triangles)
+        size = _take(heap, place, costs, size, u)
+        _move(u, v, corners, alive, lists, triangles)
         quadrics[v] += quadrics[u]
-        stamp[u] = -1
         left -= 1
-        ring = scratch[3]
-        size = _ring(v, faces, alive, head, following, scratch[2], ring, token)
-        ring[size] = v
-        around = ring[: size + 1].copy()
-        for w in around:
-            stamp[w] += 1
-            cost, target = _best(
-                w, vertices, faces, alive, head, following, triangles, quadrics, frozen, boundary, scratch, token
-            )
+        n_around = _ring(v, corners, head, following, seen_far, ring_far, token)
+        ring_far[n_around] = v
+        for w in ring_far[: n_around + 1].copy():
+            cost, target = _best(w, fixed, surface, quadrics, scratch, token)
             if target >= 0:
-                heapq.heappush(heap, (cost, w, stamp[w]))
-    return faces[alive]
+                size = _put(heap, place, costs, size, w, cost)
+            elif place[w] >= 0:
+                size = _take(heap, place, costs, size, w)
+    return corners.reshape(-1, 3)[alive]
 
 
 @njit(cache=True, nogil=True)
-def _corner_lists(n, faces):
-    """For each vertex a linked list of its corners, a corner being 3·face + place."""
+def _put(heap, place, costs, size, u, cost):
+    """Put u into the heap, or where it belongs at its new cost, and return the size of the heap."""
+    costs[u] = cost
+    if place[u] < 0:
+        place[u] = size
+        size += 1
+    _sift(heap, place, costs, size, u)
+    return size
+
+
+@njit(cache=True, nogil=True)
+def _take(heap, place, costs, size, u):
+    """Take u out of the heap, and return the size of the heap."""
+    last = heap[size - 1]
+    if last != u:
+        place[last] = place[u]
+        _sift(heap, place, costs, size - 1, last)
+    place[u] = -1
+    return size - 1
+
+
+@njit(cache=True, nogil=True)
+def _sift(heap, place, costs, size, u):
+    """Move u, which may stand anywhere, up or down the heap; of equal costs the lower vertex comes first."""
+    cost, k = costs[u], place[u]
+    while k > 0:
+        above = heap[(k - 1) >> 1]
+        if costs[above] < cost or (costs[above] == cost and above < u):
+            break
+        heap[k], place[above] = above, k
+        k = (k - 1) >> 1
+    while 2 * k + 1 < size:
+        child = 2 * k + 1
+        below = heap[child]
+        if child + 1 < size:
+            other = heap[child + 1]
+            if costs[other] < costs[below] or (costs[other] == costs[below] and other < below):
+                child, below = child + 1, other
+        if cost < costs[below] or (cost == costs[below] and u < below):
+            break
+        heap[k], place[below] = below, k
+        k = child
+    heap[k], place[u] = u, k
+
+
+@njit(cache=True, nogil=True)
+def _corner_lists(n, corners):
+    """For each vertex a linked list of its corners: the first one, the last one, and what follows each corner."""
     head = np.full(n, -1, np.int64)
     tail = np.full(n, -1, np.int64)
-    following = np.full(3 * len(faces), -1, np.int64)
-    for corner in range(3 * len(faces)):
-        u = faces[corner // 3, corner % 3]
+    following = np.full(len(corners), -1, np.int64)
+    for corner in range(len(corners)):
+        u = corners[corner]
         if head[u] < 0:
             head[u] = corner
         else:
@@ -102,14 +143,13 @@ def _corner_lists(n, faces):
 def _quadrics(vertices, faces, boundary_edges):
     """Sum over the faces at a vertex of area · (plane distance)², as 10 numbers; planes across the boundary are added."""
     quadrics = np.zeros((len(vertices), 10))
-    normals = np.zeros((len(boundary_edges), 3))
     for f in range(len(faces)):
-        a = vertices[faces[f, 0]]
-        cross = np.cross(vertices[faces[f, 1]] - a, vertices[faces[f, 2]] - a)
-        length = np.sqrt(np.sum(cross**2))
+        a = faces[f, 0]
+        x, y, z = _cross(vertices, a, faces[f, 1], faces[f, 2])
+        length = np.sqrt(x * x + y * y + z * z)
         if length > 0:
             for k in range(3):
-                _add_plane(quadrics[faces[f, k]], cross / length, a, length / 6)
+                _add_plane(quadrics, faces[f, k], x / length, y / length, z / length, vertices, a, length / 6)
     for e in range(len(boundary_edges)):
         u, v, opposite = boundary_edges[e]
         along = vertices[v] - vertices[u]
@@ -119,95 +159,118 @@ def _quadrics(vertices, faces, boundary_edges):
             across = across - along * (np.sum(along * across) / squared)
             length = np.sqrt(np.sum(across**2))
             if length > 0:
-                normals[e] = across / length
-                _add_plane(quadrics[u], normals[e], vertices[u], squared)
-                _add_plane(quadrics[v], normals[e], vertices[u], squared)
+                x, y, z = across / length
+                _add_plane(quadrics, u, x, y, z, vertices, u, squared)
+                _add_plane(quadrics, v, x, y, z, vertices, u, squared)
     return quadrics
 
 
 @njit(cache=True, nogil=True)
-def _add_plane(quadric, normal, point, weight):
-    d = -np.sum(normal * point)
-    x, y, z = normal
+def _add_plane(quadrics, u, x, y, z, vertices, point, weight):
+    """Add to u the plane through a point with normal (x, y, z)."""
+    d = -(x * vertices[point, 0] + y * vertices[point, 1] + z * vertices[point, 2])
     terms = (x * x, x * y, x * z, x * d, y * y, y * z, y * d, z * z, z * d, d * d)
     for k in range(10):
-        quadric[k] += weight * terms[k]
+        quadrics[u, k] += weight * terms[k]
 
 
 @njit(cache=True, nogil=True)
-def _ring(u, faces, alive, head, following, seen, ring, token):
+def _others(corners, corner):
+    """The vertices at the two other corners of the face, in its order."""
+    place = corner % 3
+    return corners[corner + 1 if place < 2 else corner - 2], corners[corner + 2 if place < 1 else corner - 1]
+
+
+@njit(cache=True, nogil=True)
+def _ring(u, corners, head, following, seen, ring, token):
     """Fill `ring` with the neighbours of u, each once, and return how many there are; `seen` marks them."""
     token[0] += 1
+    mark = token[0]
     size = 0
     corner = head[u]
     while corner >= 0:
-        f = corner // 3
-        if alive[f]:
-            for k in range(1, 3):
-                w = faces[f, (corner + k) % 3]
-                if seen[w] != token[0]:
-                    seen[w] = token[0]
-                    ring[size] = w
-                    size += 1
+        for w in _others(corners, corner):
+            if seen[w] != mark:
+                seen[w] = mark
+                ring[size] = w
+                size += 1
         corner = following[corner]
     return size
 
 
 @njit(cache=True, nogil=True)
-def _best(u, vertices, faces, alive, head, following, triangles, quadrics, frozen, boundary, scratch, token):
+def _ring_and_shared(u, corners, head, following, seen, ring, shared, token):
+    """The same, and how many triangles u has in common with each of the vertices."""
+    token[0] += 1
+    mark = token[0]
+    size = 0
+    corner = head[u]
+    while corner >= 0:
+        for w in _others(corners, corner):
+            if seen[w] != mark:
+                seen[w] = mark
+                shared[w] = 0
+                ring[size] = w
+                size += 1
+            shared[w] += 1
+        corner = following[corner]
+    return size
+
+
+@njit(cache=True, nogil=True)
+def _best(u, fixed, surface, quadrics, scratch, token):
     """The cheapest allowed step of u onto a neighbour: its cost, and the neighbour (-1 if no step is allowed)."""
-    best_cost, best_target = np.inf, np.int64(-1)
+    vertices, frozen, boundary = fixed
+    corners, head, following, triangles = surface
+    seen, ring, shared, seen_far, ring_far, costs = scratch
     if frozen[u] or triangles[u] > _MOST_TRIANGLES:
-        return best_cost, best_target
-    seen, ring, seen_far, ring_far = scratch
-    size = _ring(u, faces, alive, head, following, seen, ring, token)
+        return np.inf, np.int64(-1)
+    size = _ring_and_shared(u, corners, head, following, seen, ring, shared, token)
     own = token[0]
     for k in range(size):
         v = ring[k]
-        if triangles[v] > _MOST_TRIANGLES:
-            continue
-        between = 0
-        corner = head[u]
-        while corner >= 0:
-            f = corner // 3
-            if alive[f] and (faces[f, 0] == v or faces[f, 1] == v or faces[f, 2] == v):
-                between += 1
-            corner = following[corner]
-        if boundary[u] and between != 1:
+        if triangles[v] > _MOST_TRIANGLES or (boundary[u] and shared[v] != 1):
+            costs[k] = np.inf
             continue
         step = _square(vertices, u, v)
         cost = max(_evaluate(quadrics, u, vertices, v) + _evaluate(quadrics, v, vertices, v), 0.0)
-        cost += _STEP_WEIGHT * step * step
-        if cost >= best_cost:
-            continue
-        size_far = _ring(v, faces, alive, head, following, seen_far, ring_far, token)
+        costs[k] = cost + _STEP_WEIGHT * step * step
+    # whether a step is allowed takes longer to find out than what it costs, so the cheapest is looked at first
+    while True:
+        best_cost, best = np.inf, np.int64(-1)
+        for k in range(size):
+            if costs[k] < best_cost:
+                best_cost, best = costs[k], k
+        if best < 0:
+            return best_cost, best
+        v = ring[best]
+        costs[best] = np.inf
+        size_far = _ring(v, corners, head, following, seen_far, ring_far, token)
         common = 0
         for j in range(size_far):
             if seen[ring_far[j]] == own:
                 common += 1
         # the second test spares the last tetrahedron or triangle of a component
-        if common != between or (size == size_far and size <= between + 1):
+        if common != shared[v] or (size == size_far and size <= shared[v] + 1):
             continue
-        if _doubles(u, v, faces, alive, head, following, seen_far, token[0]):
+        if _doubles(u, v, corners, head, following, seen_far, token[0]):
             continue
-        if _turns_over(u, v, vertices, faces, alive, head, following):
+        if _turns_over(u, v, vertices, corners, head, following):
             continue
-        best_cost, best_target = cost, v
-    return best_cost, best_target
+        return best_cost, v
 
 
 @njit(cache=True, nogil=True)
-def _doubles(u, v, faces, alive, head, following, seen, around_v):
+def _doubles(u, v, corners, head, following, seen, around_v):
     """True if a face of u would become one that v has already; next to where the surface is no manifold this happens."""
     corner = head[u]
     while corner >= 0:
-        f = corner // 3
-        b, c = faces[f, (corner + 1) % 3], faces[f, (corner + 2) % 3]
-        if alive[f] and b != v and c != v and seen[b] == around_v and seen[c] == around_v:
+        b, c = _others(corners, corner)
+        if b != v and c != v and seen[b] == around_v and seen[c] == around_v:
             other = head[v]
             while other >= 0:
-                p, q = faces[other // 3, (other + 1) % 3], faces[other // 3, (other + 2) % 3]
-                if alive[other // 3] and ((p == b and q == c) or (p == c and q == b)):
+                p, q = _others(corners, other)
+                if (p == b and q == c) or (p == c and q == b):
                     return True
                 other = following[other]
         corner = following[corner]
@@ -224,24 +287,22 @@ def _evaluate(quadrics, u, vertices, v):
 
 
 @njit(cache=True, nogil=True)
-def _turns_over(u, v, vertices, faces, alive, head, following):
+def _turns_over(u, v, vertices, corners, head, following):
     """True if a face that stays would turn too far, or become too thin, when u moves to v."""
     corner = head[u]
     while corner >= 0:
-        f = corner // 3
-        if alive[f]:
-            b, c = faces[f, (corner + 1) % 3], faces[f, (corner + 2) % 3]
-            if b != v and c != v:
-                old_x, old_y, old_z = _cross(vertices, u, b, c)
-                new_x, new_y, new_z = _cross(vertices, v, b, c)
-                old_area = np.sqrt(old_x * old_x + old_y * old_y + old_z * old_z)
-                new_area = np.sqrt(new_x * new_x + new_y * new_y + new_z * new_z)
-                if old_area > 0:
-                    if old_x * new_x + old_y * new_y + old_z * new_z <= _LEAST_COSINE * old_area * new_area:
-                        return True
-                    squares = _square(vertices, b, c) + _square(vertices, b, v) + _square(vertices, c, v)
-                    if 2 * np.sqrt(3.0) * new_area < _LEAST_QUALITY * squares and new_area < old_area:
-                        return True
+        b, c = _others(corners, corner)
+        if b != v and c != v:
+            old_x, old_y, old_z = _cross(vertices, u, b, c)
+            new_x, new_y, new_z = _cross(vertices, v, b, c)
+            old_area = np.sqrt(old_x * old_x + old_y * old_y + old_z * old_z)
+            new_area = np.sqrt(new_x * new_x + new_y * new_y + new_z * new_z)
+            if old_area > 0:
+                if old_x * new_x + old_y * new_y + old_z * new_z <= _LEAST_COSINE * old_area * new_area:
+                    return True
+                squares = _square(vertices, b, c) + _square(vertices, b, v) + _square(vertices, c, v)
+                if 2 * np.sqrt(3.0) * new_area < _LEAST_QUALITY * squares and new_area < old_area:
+                    return True
         corner = following[corner]
     return False
 
@@ -261,20 +322,42 @@ def _square(vertices, a, b):
 
 
 @njit(cache=True, nogil=True)
-def _move(u, v, faces, alive, head, tail, following, triangles):
+def _move(u, v, corners, alive, lists, triangles):
     """Put v in u's place; the faces between them vanish."""
+    head, tail, following = lists
     corner = head[u]
     while corner >= 0:
-        f = corner // 3
-        if alive[f]:
-            if faces[f, 0] == v or faces[f, 1] == v or faces[f, 2] == v:
-                alive[f] = False
-                for k in range(3):
-                    triangles[faces[f, k]] -= 1
+        after = following[corner]
+        b, c = _others(corners, corner)
+        if b == v or c == v:
+            first = corner - corner % 3
+            alive[first // 3] = False
+            for gone in range(first, first + 3):
+                triangles[corners[gone]] -= 1
+                if gone != corner:
+                    _drop(gone, corners[gone], head, tail, following)
+        else:
+            corners[corner] = v
+            triangles[v] += 1
+            following[corner] = -1
+            if head[v] < 0:
+                head[v] = corner
             else:
-                faces[f, corner % 3] = v
-                triangles[v] += 1
-        corner = following[corner]
-    following[tail[v]] = head[u]
-    tail[v] = tail[u]
+                following[tail[v]] = corner
+            tail[v] = corner
+        corner = after
     head[u] = -1
+
+
+@njit(cache=True, nogil=True)
+def _drop(gone, u, head, tail, following):
+    """Take a corner out of the list of its vertex."""
+    before, corner = -1, head[u]
+    while corner != gone:
+        before, corner = corner, following[corner]
+    if before < 0:
+        head[u] = following[gone]
+    else:
+        following[before] = following[gone]
+    if tail[u] == gone:
+        tail[u] = before

@@ -16,7 +16,7 @@ from partwhole.mesh.formats.glb_access import Json, accessor, entry, floats, ite
 _TRIANGLES, _STRIP, _FAN = 4, 5, 6
 _UNSIGNED = {5121: "u1", 5123: "<u2", 5125: "<u4"}
 # nodes and primitives may show the same bytes many times over: a small file must not fill the memory
-_MOST_ENTRIES, _MOST_ENTRIES_PER_BYTE = 2**22, 4
+MOST_ENTRIES, MOST_ENTRIES_PER_BYTE = 2**22, 4
 _ENTRIES_OF_PRIMITIVE = 100  # a primitive of three vertices takes as long to read as so many entries
 _FRAME = {"matrix", "rotation", "scale", "translation"}
 _NO_GEOMETRY = ("KHR_materials_", "KHR_texture_", "KHR_lights_", "EXT_texture_", "EXT_lights_")
@@ -50,7 +50,7 @@ def decode(data: bytes) -> Contents:
     """Triangles, strips and fans of every node, moved by the transforms of the node and its parents."""
     document, buffer = read_container(data)
     _refuse_extensions(document)
-    out = _Gathered(most_entries=max(_MOST_ENTRIES, _MOST_ENTRIES_PER_BYTE * len(data)))
+    out = _Gathered(most_entries=max(MOST_ENTRIES, MOST_ENTRIES_PER_BYTE * len(data)))
     for mesh, frame, skinned in _placed_meshes(document):
         out.skins += skinned
         _gather(document, buffer, mesh, frame, out)

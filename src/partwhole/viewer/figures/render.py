@@ -166,7 +166,7 @@ def _visible(
     return (1 / corners[:, 2] <= depth_there + tolerance) & (facing > 0), np.maximum(facing, 0)
 
 
-def _roughly_visible(
+def roughly_visible(
     mesh: Mesh, normals: Float[np.ndarray, "n 3"], camera: Camera
 ) -> tuple[Bool[np.ndarray, "n"], Float[np.ndarray, "n"]]:
     """As `visible_vertices`, from the vertices alone: one is hidden if another in its cell of a coarse picture is nearer.
@@ -196,7 +196,7 @@ def automatic_camera(mesh: Mesh, *, vertex: int | None = None, up: Axis | None =
     scores = []
     for camera, extent in zip(cameras, extents / (extents.max() or 1.0), strict=True):
         if vertex is None:
-            seen, facing = _roughly_visible(mesh, normals, camera)
+            seen, facing = roughly_visible(mesh, normals, camera)
         else:
             seen, facing = _visible(mesh, normals, camera, 160, 0.03)
         # a broad side is worth more than a full view of the boundary, and less than seeing the chosen vertex

@@ -94,7 +94,7 @@ def trust_figure(
     pictures = []
     for region in regions:
         table = np.stack([rgb(NOT_GUARANTEED), rgb(region.color)])
-        pictures.append(_panel(mesh, vertex, camera, panel_height, _two_sides(region), table))
+        pictures.append(_panel(mesh, vertex, camera, panel_height, two_sides(region), table))
     notes = [region.note or f"{_percent(region.mask.mean())} of the vertices guaranteed" for region in regions]
     figure = _side_by_side(pictures, [region.title for region in regions], notes, title=title)
     return saved(figure, path)
@@ -195,7 +195,7 @@ def _check_vertex(mesh: Mesh, vertex: int) -> None:
         raise ValueError(f"vertex {vertex} is not in {mesh.name}, whose vertices are 0 to {mesh.n_vertices - 1}")
 
 
-def _two_sides(region: Region) -> Float[np.ndarray, "n"]:
+def two_sides(region: Region) -> Float[np.ndarray, "n"]:
     """Values that are ≥ ½ exactly on the mask, and cross ½ where the margin crosses 0."""
     mask = np.asarray(region.mask, bool)
     if region.margin is None:

@@ -33,7 +33,7 @@ MOST_SHOWN = 20_000
 # raised with every change of decimation, so that nothing older is found in a cache
 _SCHEMA = 1
 # above this many faces the search for a good view takes longer than the first look at the page should
-_MOST_LOOKED_AT = 30_000
+MOST_LOOKED_AT = 30_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class DisplayedSurface:
     @cached_property
     def camera(self) -> Camera:
         """A view that shows much of the surface."""
-        if self.mesh.n_faces <= _MOST_LOOKED_AT:
+        if self.mesh.n_faces <= MOST_LOOKED_AT:
             return automatic_camera(self.mesh)
         cameras = [Camera(azimuth, 12.0, guess_up(self.mesh)) for azimuth in (0.0, 45.0, 90.0, 135.0)]
         return max(cameras, key=lambda camera: float(np.prod(picture_extent(self.mesh, camera))))

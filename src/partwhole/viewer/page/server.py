@@ -19,7 +19,7 @@ from partwhole.viewer.page.session import Session
 _ADDRESS = "127.0.0.1"
 _BINARY = "application/octet-stream"
 _JSON = "application/json"
-_LONGEST_WAIT = 30  # seconds, for a file that was dropped before
+LONGEST_WAIT = 30  # seconds, for a file that was dropped before
 
 
 class PageServer(ThreadingHTTPServer):
@@ -127,7 +127,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _received(self, role: str, name: str) -> dict[str, Any]:
         # one at a time, since each may take much memory; other questions are answered meanwhile
-        if not self.server.receiving.acquire(timeout=_LONGEST_WAIT):
+        if not self.server.receiving.acquire(timeout=LONGEST_WAIT):
             raise _Refused(503, "another file is still being read; wait for it, or restart `partwhole view`")
         try:
             return self.server.session.upload(role, name, self._body())

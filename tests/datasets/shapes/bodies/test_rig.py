@@ -40,8 +40,8 @@ def test_a_bone_carries_those_below_it():
 
 
 def test_limbs_that_meet_are_noticed():
-    assert not ARM._collides(ARM.bend([[45.0], [90.0]]))
-    assert ARM._collides(ARM.bend([[0.0], [175.0]]))
+    assert not ARM.collides(ARM.bend([[45.0], [90.0]]))
+    assert ARM.collides(ARM.bend([[0.0], [175.0]]))
 
 
 def test_random_angles_keep_to_the_hinges():
@@ -51,12 +51,12 @@ def test_random_angles_keep_to_the_hinges():
         lower = np.degrees(np.arctan2(*(pose.rotations[0].T @ pose.rotations[1])[[1, 0], 0]))
         assert -90 <= upper <= 90
         assert 0 <= lower <= 150
-        assert not ARM._collides(pose)
+        assert not ARM.collides(pose)
 
 
 def test_a_body_that_is_never_free_keeps_its_rest_pose():
     stuck = Skeleton(ARM.bones, ARM.flesh, {})
-    object.__setattr__(stuck, "_collides", lambda pose: True)
+    object.__setattr__(stuck, "collides", lambda pose: True)
     pose = stuck.random_pose(np.random.default_rng(0), strength=1.0)
     np.testing.assert_allclose(pose.rotations, np.stack([np.eye(3)] * 2))
     np.testing.assert_allclose(pose.shifts, 0)
@@ -72,7 +72,7 @@ def test_plans_are_well_formed(plan):
         assert bone.parent in names[:i]
         assert all(hinge.low <= 0 <= hinge.high for hinge in bone.hinges)
     assert {piece.bone for piece in skeleton.flesh} == set(names)
-    assert not skeleton._collides(skeleton.bend([[0.0] * len(bone.hinges) for bone in skeleton.bones]))
+    assert not skeleton.collides(skeleton.bend([[0.0] * len(bone.hinges) for bone in skeleton.bones]))
 
 
 @pytest.mark.parametrize("plan", sorted(set(PLANS) - {"hand", "monster"}))

@@ -14,9 +14,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole.datasets.shapes.bodies.rig import Flesh, distance_to
+from partwhole.datasets.shapes.relaxing import flip_edges, relax_step
 from partwhole.mesh import Mesh
 from partwhole.mesh.decimation import decimate
-from partwhole.mesh.topology import corner_angles, unique_edges
 
 Points = Float[np.ndarray, "n 3"]
 
@@ -78,7 +78,10 @@ def smooth_minimum(a: Float[np.ndarray, "*n"], b: Float[np.ndarray, "*n"], width
     >>> smooth_minimum(np.array([1.0, 0.0]), np.array([3.0, 0.0]), 0.6).round(6).tolist()
     [1.0, -0.1]
     """
-    return np.minimum(a, b) - width / 6 * np.maximum(1 - np.abs(a - b) / width, 0) ** 3
+    smooth, apart = np.minimum(a, b), np.abs(a - b)
+    near = apart < width  # most are not, and cubes take long
+    smooth[near] -= width / 6 * (1 - apart[near] / width) ** 3
+    return smooth
 
 
 def field(flesh: Sequence[Flesh], points: Float[np.ndarray, "n 3"]) -> Float[np.ndarray, "n"]:
@@ -184,92 +187,3 @@ def _oriented(
     a, b, c = (steps[faces[:, k]] for k in range(3))
     inward = np.einsum("mi,mi->m", np.cross(b - a, c - a), outwards) < 0
     return np.where(inward[:, None], faces[:, ::-1], faces)
-
-
-def relax_step(vertices: Points, faces: Int[np.ndarray, "m 3"]) -> tuple[Points, Int[np.ndarray, "m 3"]]:
-    """Flip edges, then move vertices towards the mean of their neighbours, within the tangent plane.
-
-    Vertices leave a curved surface a little; project them back onto it before the next step.
-    """
-    faces = flip_edges(vertices, faces)
-    return _smoothed(vertices, faces), faces
-
-
-def flip_edges(vertices: Points, faces: Int[np.ndarray, "m 3"], *, rounds: int = 8) -> Int[np.ndarray, "m 3"]:
-    """Flip edges whose opposite angles sum to more than π, where that doesn't bend the surface.
-
-    Flips of one round touch different vertices, so that they can be made at once.
-    """
-    faces = faces.copy()
-    for _ in range(rounds):
-        edges, opposite, _ = unique_edges(faces)
-        corner = np.argsort(opposite.reshape(-1), kind="stable").reshape(-1, 2)
-        face, place = corner // 3, corner % 3
-        apex = faces[face, place]
-        u, v = faces[face[:, 0], (place[:, 0] + 1) % 3], faces[face[:, 0], (place[:, 0] + 2) % 3]
-        gain = corner_angles(vertices, faces).reshape(-1)[corner].sum(axis=1) - np.pi
-        wanted = np.flatnonzero(gain > 1e-3)
-        wanted = wanted[_allowed(vertices, edges, u[wanted], v[wanted], apex[wanted])]
-        if len(wanted) == 0:
-            break
-        chosen = wanted[_independent(gain[wanted], np.stack([u, v, *apex.T], axis=1)[wanted], len(vertices))]
-        a, b = apex[chosen].T
-        faces[face[chosen, 0]] = np.stack([a, u[chosen], b], axis=1)
-        faces[face[chosen, 1]] = np.stack([b, v[chosen], a], axis=1)
-    return faces
-
-
-def _allowed(
-    vertices: Points,
-    edges: Int[np.ndarray, "e 2"],
-    u: Int[np.ndarray, "k"],
-    v: Int[np.ndarray, "k"],
-    apex: Int[np.ndarray, "k 2"],
-) -> np.ndarray:
-    """True where the new edge is not there yet, and the normals of the two old and the two new triangles agree."""
-    n = len(vertices)
-    keys = edges[:, 0] * n + edges[:, 1]
-    new = apex.min(axis=1) * n + apex.max(axis=1)
-    is_new = keys[np.minimum(np.searchsorted(keys, new), len(keys) - 1)] != new
-    a, b = apex.T
-    old = [_normal(vertices, a, u, v), _normal(vertices, b, v, u)]
-    turned = [_normal(vertices, a, u, b), _normal(vertices, b, v, a)]
-    agree = np.einsum("ki,ki->k", *old) > 0.5
-    for normal in turned:
-        agree &= np.einsum("ki,ki->k", normal, old[0]) > 0.5
-        agree &= np.einsum("ki,ki->k", normal, old[1]) > 0.5
-    return is_new & agree
-
-
-def _independent(gain: Float[np.ndarray, "k"], touched: Int[np.ndarray, "k 4"], n: int) -> np.ndarray:
-    """True for those that have the largest gain at every vertex they touch."""
-    rank = np.empty(len(gain), np.int64)
-    rank[np.argsort(-gain, kind="stable")] = np.arange(len(gain))
-    first = np.full(n, len(gain))
-    np.minimum.at(first, touched.reshape(-1), np.repeat(rank, 4))
-    return (first[touched] == rank[:, None]).all(axis=1)
-
-
-def _smoothed(vertices: Points, faces: Int[np.ndarray, "m 3"]) -> Points:
-    """Half a step towards the area-weighted mean of the centres of the faces around, within the tangent plane."""
-    a, b, c = (vertices[faces[:, k]] for k in range(3))
-    cross = np.cross(b - a, c - a)
-    area = np.linalg.norm(cross, axis=1)
-    corner = faces.reshape(-1)
-    n = len(vertices)
-    weight = np.bincount(corner, weights=np.repeat(area, 3), minlength=n)
-    centre, normal = np.empty_like(vertices), np.empty_like(vertices)
-    for k in range(3):
-        centre[:, k] = np.bincount(corner, weights=np.repeat(area * (a + b + c)[:, k] / 3, 3), minlength=n) / weight
-        normal[:, k] = np.bincount(corner, weights=np.repeat(cross[:, k], 3), minlength=n)
-    normal /= np.linalg.norm(normal, axis=1, keepdims=True)
-    step = centre - vertices
-    step -= np.einsum("ni,ni->n", step, normal)[:, None] * normal
-    return vertices + 0.5 * step
-
-
-def _normal(
-    vertices: Points, i: Int[np.ndarray, "k"], j: Int[np.ndarray, "k"], k: Int[np.ndarray, "k"]
-) -> Float[np.ndarray, "k 3"]:
-    cross = np.cross(vertices[j] - vertices[i], vertices[k] - vertices[i])
-    return cross / np.maximum(np.linalg.norm(cross, axis=1, keepdims=True), 1e-300)

@@ -149,7 +149,7 @@ class Skeleton:
         for attempt in range(200):
             # a body that can't find a free pose at full strength gets calmer ones
             pose = self.bend(draw(rng, strength * 0.9 ** max(0, attempt - 20)))
-            if not self._collides(pose):
+            if not self.collides(pose):
                 return pose
         return self.bend([[0.0] * len(bone.hinges) for bone in self.bones])
 
@@ -196,7 +196,8 @@ class Skeleton:
         reach = radii[:, None] + radii
         return np.triu((_between(centres) > 1.25 * reach) & (owners[:, None] != owners))
 
-    def _collides(self, pose: Pose) -> bool:
+    def collides(self, pose: Pose) -> bool:
+        """Whether flesh runs into flesh that it is well apart from in the rest pose."""
         owners, centres, _ = self._balls
         moved = np.einsum("kij,kj->ki", pose.rotations[owners], centres) + pose.shifts[owners]
         return bool(np.any(self._free_at_rest & (_between(moved) < self._room)))
