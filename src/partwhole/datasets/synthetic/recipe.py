@@ -188,7 +188,7 @@ class BodiesRecipe(PairRecipe):
 
     name = "bodies"
 
-    plans: tuple[Plan, ...] = ("biped", "animal", "hand", "quadruped")
+    plans: tuple[Plan, ...] = ("hand", "biped", "animal", "quadruped")
     n_vertices: Sizes = (800, 2200)
     poses: int = 10
     seed: int = 0

@@ -65,7 +65,7 @@ def make_block(recipe: PairRecipe, number: int, k: int, path: Path) -> None:
     try:
         arrays = _arrays(recipe(number), k)
     except (OSError, MemoryError) as error:
-        raise OSError(f"block {number} of pairs could not be made: {error or type(error).__name__}") from None
+        raise OSError(f"block {number} of pairs could not be made: {str(error) or type(error).__name__}") from None
     except Exception as error:
         arrays = {**_arrays((), k), "left_out": np.array(f"{type(error).__name__}: {error}")}
     try:

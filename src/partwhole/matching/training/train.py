@@ -56,7 +56,7 @@ class TrainingRun:
     losses : a row an iteration, a column a term of the loss
     terms : their names
     evaluations : of the watched pairs, in the order they were made
-    seconds : that the iterations took, preparation and evaluations left out
+    seconds : that the iterations took, preparation and evaluations left out; waiting for the pairs of a recipe counts
     """
 
     matcher: Matcher
