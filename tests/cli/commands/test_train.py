@@ -179,8 +179,10 @@ def test_the_assets_of_a_recipe_may_move(tmp_path: Path, one_error: Callable[...
     assert asked.moved(None, None, tmp_path).assets == str(tmp_path)
     with pytest.raises(ValueError, match="--data does not go with --recipe default"):
         asked.moved(tmp_path, None)
-    request(data=None, set=None, recipe="secret").write(tmp_path)
-    assert "is damaged (recipe 'secret', device 'cpu')" in one_error("train", "--resume", tmp_path)
+    asked.write(tmp_path)
+    held = json.loads((tmp_path / REQUEST).read_text())
+    (tmp_path / REQUEST).write_text(json.dumps({**held, "recipe": "secret"}))
+    assert "is damaged" in one_error("train", "--resume", tmp_path)
 
 
 class _Ctrl_C:

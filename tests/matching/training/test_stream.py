@@ -168,11 +168,11 @@ def test_what_goes_wrong_in_another_process_is_told_in_this_one(hands, few, tmp_
 
     makers = BlockMakers(recipe, count=2, k=K, path=path, workers=1, allowed=1)
     with pytest.raises(OSError, match=r"block 0 of pairs could not be made: .* holds no bodies_cc0.npz"):
-        makers.wait_for(0, lambda made: None)
+        makers.wait_for(0, lambda: None)
     makers.close()
     makers.close()
     with pytest.raises(OSError, match="were ended"):
-        makers.wait_for(1, lambda made: None)
+        makers.wait_for(1, lambda: None)
 
 
 def test_a_process_that_is_killed_is_told(hands, few, tmp_path) -> None:

@@ -180,19 +180,19 @@ class BlockMakers:
             self._allowed = max(self._allowed, ahead)
             self._changed.notify_all()
 
-    def wait_for(self, number: int, report: Callable[[int], None]) -> None:
+    def wait_for(self, number: int, report: Callable[[], None]) -> None:
         """Return when a block is made; raise OSError if that failed.
 
         Parameters
         ----------
         number : of the block
-        report : called with the number of blocks done, every second; what it raises ends the waiting
+        report : called every second; what it raises ends the waiting
         """
         while True:
             with self._changed:
                 if self._changed.wait_for(lambda: number in self._done or self._closed, _REPORT_EVERY):
                     break
-            report(self.made)
+            report()
         fault = self._done.get(number, "the processes that make pairs were ended")
         if fault is not None:
             raise OSError(fault)

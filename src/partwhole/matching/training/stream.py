@@ -184,7 +184,7 @@ class PairStream:
             self.left_out[number] = reason
             self._note(f"block {number} of pairs is left out, its making failed: {reason}")
         self._add({name: torch.from_numpy(array).to(self.device) for name, array in held.items()})
-        self._report("blocks of pairs", self._makers.made if self._makers else self._loaded, self.blocks)
+        self._report("blocks of pairs", self._made_so_far(), self.blocks)
 
     def _made(self, number: int) -> Path:
         """The file of a block, once it is there."""
@@ -197,16 +197,21 @@ class PairStream:
         def path(block: int) -> Path:
             return block_path(folder, self._described, block, self.eigenpairs)
 
+        if path(number).exists():
+            return path(number)
         if not self._workers:
             make_block(self.recipe, number, self.eigenpairs, path(number))
             return path(number)
         if self._makers is None:
-            self._report("blocks of pairs", 0, self.blocks)
+            self._report("blocks of pairs", number, self.blocks)
             sizes = {"count": self.blocks, "k": self.eigenpairs, "workers": self._workers}
-            allowed = max(self.first, _AHEAD * self._workers)
+            allowed = max(self.first, number + _AHEAD * self._workers)
             self._makers = BlockMakers(self.recipe, path=path, allowed=allowed, **sizes)
-        self._makers.wait_for(number, lambda made: self._report("blocks of pairs", made, self.blocks))
+        self._makers.wait_for(number, lambda: self._report("blocks of pairs", self._made_so_far(), self.blocks))
         return path(number)
+
+    def _made_so_far(self) -> int:
+        return max(self._loaded, 0 if self._makers is None else self._makers.made)
 
     def _add(self, held: dict[str, Tensor]) -> None:
         if self.device == "cpu":
