@@ -32,7 +32,7 @@ BlocksOption = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="How many blocks of pairs the recipe makes; 600 if not given. Each takes about 80 MB of the device's memory, "
+        help="How many blocks of pairs the recipe makes; 600 if not given. Each takes about 55 MB of the device's memory, "
         "and of the disk until the run is complete.",
     ),
 ]

@@ -46,7 +46,7 @@ class PairStream:
     blocks : how many blocks there are, at most
     first : so many are there from the start
     every : one more comes after so many iterations
-    device : "cpu" or "cuda", where the surfaces go. A block of `DefaultRecipe` takes about 80 MB there, twice that on "cpu"
+    device : "cpu" or "cuda", where the surfaces go. A block of `DefaultRecipe` takes about 55 MB there, twice that on "cpu"
     workers : processes that make blocks; 0: this one; default all cores but one
     folder : where blocks are kept for the next time; None: in a temporary folder, until they are read
     progress : called with ("blocks of pairs", blocks done, blocks in all)
