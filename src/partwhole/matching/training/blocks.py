@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -261,17 +262,20 @@ def _serve(connection: Connection, recipe: PairRecipe, k: int) -> None:
     # Ctrl-C reaches all processes; the one that trains ends the others when it has saved its run
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _one_thread()
-    while True:
-        try:
+    # the other end is closed when it ends, however it ends
+    with suppress(EOFError, BrokenPipeError):
+        while True:
             number, path = connection.recv()
-        except EOFError:
-            return
-        try:
-            make_block(recipe, number, k, path)
-        except OSError as error:
-            connection.send(str(error))
-        else:
-            connection.send(None)
+            connection.send(_fault(recipe, number, k, path))
+
+
+def _fault(recipe: PairRecipe, number: int, k: int, path: Path) -> str | None:
+    """Make a block; what went wrong, or None."""
+    try:
+        make_block(recipe, number, k, path)
+    except OSError as error:
+        return str(error)
+    return None
 
 
 def _one_thread() -> None:
