@@ -85,10 +85,12 @@ class PairStream:
     ) -> None:
         if not isinstance(recipe, PairRecipe):
             raise ValueError(f"recipe must be a PairRecipe such as pw.datasets.BodiesRecipe(), got {in_short(recipe)}")
-        for name, number, least in (("blocks", blocks, 1), ("first", first, 1), ("every", every, 1)):
+        if not isinstance(config, TrainingConfig):
+            raise ValueError(f"config must be a TrainingConfig such as preset('default'), got {in_short(config)}")
+        for name, number in (("blocks", blocks), ("first", first), ("every", every)):
             check_whole_number(name, number)
-            if number < least:
-                raise ValueError(f"{name}={number} must be at least {least}")
+            if number < 1:
+                raise ValueError(f"{name}={number} must be at least 1")
         check_whole_number("workers", workers, or_none=True)
         if workers is not None and workers < 0:
             raise ValueError(f"workers={workers} must not be negative; 0 makes blocks in this process")
