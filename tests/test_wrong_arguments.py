@@ -128,7 +128,7 @@ LEARNED = """
     pw.train(pairs, small, cache=3) | cache must be a Cache, a folder, True for the default one, or None, got 3
     pw.train(pairs, small, workers=0) | workers=0 must be at least 1
     PairStream("bodies", small) | recipe must be a PairRecipe such as pw.datasets.BodiesRecipe(), got 'bodies'
-    PairStream(pw.datasets.BodiesRecipe(), "default") | config must be a TrainingConfig such as preset('default'), got 'default'
+    PairStream(pw.datasets.BodiesRecipe(), "default") | config must be a TrainingConfig such as preset('default')
     PairStream(pw.datasets.BodiesRecipe(), small, blocks="3") | blocks must be a whole number, got '3'
     PairStream(pw.datasets.BodiesRecipe(), small, folder=3) | folder must be a path, a str or pathlib.Path, got 3
     pw.evaluate("default", pairs) | matcher must be a Matcher, got str; use pw.Matcher.load('default')
