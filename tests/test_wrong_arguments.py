@@ -92,6 +92,8 @@ OTHERS = """
     pw.datasets.body_pairs(None) | n_bodies must be a whole number, got None
     pw.datasets.swiss_roll("x") | n_samples must be a whole number, got 'x'
     pw.datasets.FolderPairs(3) | root must be a path, a str or pathlib.Path, got 3
+    pw.datasets.DefaultRecipe(3) | assets must be a path, a str or pathlib.Path, got 3
+    pw.datasets.BodiesRecipe(plans="hand") | plans must be several kinds of bodies, such as ('biped', 'hand'), got 'hand'
     pw.datasets.people_pairs("people") | people must be People, got 'people'; use pw.datasets.People(path)
     pw.datasets.cut_balls(part, [[1], [2, 3]], 0.1) | centres must be a list of vertex numbers, got [[1], [2, 3]]
     pw.datasets.cut_balls(part, [1], "wide") | radius must be an array of numbers, got 'wide'
@@ -128,6 +130,10 @@ LEARNED = """
     pw.train(pairs, small, network="mine") | network must be a partwhole.matching.Network, got 'mine'
     pw.train(pairs, small, cache=3) | cache must be a Cache, a folder, True for the default one, or None, got 3
     pw.train(pairs, small, workers=0) | workers=0 must be at least 1
+    PairStream("bodies", small) | recipe must be a PairRecipe such as pw.datasets.BodiesRecipe(), got 'bodies'
+    PairStream(pw.datasets.BodiesRecipe(), "default") | config must be a TrainingConfig such as preset('default')
+    PairStream(pw.datasets.BodiesRecipe(), small, blocks="3") | blocks must be a whole number, got '3'
+    PairStream(pw.datasets.BodiesRecipe(), small, folder=3) | folder must be a path, a str or pathlib.Path, got 3
     pw.evaluate("default", pairs) | matcher must be a Matcher, got str; use pw.Matcher.load('default')
     pw.evaluate(matcher, None) | pairs must be a data set or a list of pw.datasets.Pair, got None
     pw.evaluate(matcher, pairs, refine="x") | refine must be a whole number, got 'x'
@@ -148,7 +154,7 @@ BEGIN = """
     D = pw.geodesic_distances(part, method="dijkstra")
 """
 WITH_TORCH = """
-    from partwhole.matching import Benchmark
+    from partwhole.matching import Benchmark, PairStream
     from partwhole.matching.network.diffusion_net import new_network
     small = pw.TrainingConfig(iterations=1, width=8, blocks=1, features=8, map_eigenpairs=20, diffusion_eigenpairs=20)
     pairs = [pw.datasets.Pair.of(part, part, pw.datasets.GroundTruth.of_map(np.arange(60)))]

@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 import torch
 
-from partwhole.datasets import Pairs
+from partwhole.datasets import BodiesRecipe, Pairs
 from partwhole.matching import PreparedPairs, Surface, TrainingConfig, prepare_pairs, surface_of
 from partwhole.mesh import Mesh
 from partwhole.store.cache import Cache
@@ -73,6 +73,22 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Cache:
 def stock(pairs: Pairs, config: TrainingConfig, cache: Cache) -> PreparedPairs:
     """The pairs, prepared for training."""
     return prepare_pairs(pairs, config, cache=cache)
+
+
+@pytest.fixture(scope="session")
+def hands() -> BodiesRecipe:
+    """A recipe whose blocks are quick to make, in any process."""
+    return BodiesRecipe(plans=("hand",), n_vertices=200, poses=1)
+
+
+@pytest.fixture(scope="session")
+def hand_blocks(hands: BodiesRecipe, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of three of these, made in this process, with twelve eigenpairs."""
+    from partwhole.matching import PairStream
+
+    folder, few = tmp_path_factory.mktemp("blocks"), TrainingConfig(map_eigenpairs=12, diffusion_eigenpairs=12)
+    PairStream(hands, few, blocks=3, workers=0, folder=folder).pair_at(0, 0)
+    return folder
 
 
 @pytest.fixture(scope="session")

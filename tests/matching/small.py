@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
-from partwhole.datasets import Pair, Pairs, cut_plane, random_cuts, sphere
+from partwhole.datasets import Pair, PairRecipe, Pairs, cut_plane, random_cuts, sphere
 from partwhole.matching import MatchOptions, Method, PreparedPairs, SurfacePair, TrainingConfig
 from partwhole.matching.pipeline import found_map, surfaces_of
 from partwhole.matching.scans.prepare import Scans, prepare_scans
@@ -31,6 +32,22 @@ def pairs() -> Pairs:
         made.append(Pair.of_cut(cut_plane(whole, (0, 0, 0), (1.0, 0.5, 0.2)), name=f"{number} cut"))
     made.append(Pair(made[0].part, made[2].whole, name="a part that belongs to another whole"))
     return Pairs.from_list(made, name="balls")
+
+
+@dataclass(frozen=True)
+class Balls(PairRecipe):
+    """A part of a ball in each block: quick to make, but only in the process of the tests."""
+
+    name = "balls"
+    fails: tuple[int, ...] = ()
+    n_vertices: int = 60
+
+    def __call__(self, number: int) -> list[Pair]:
+        """One pair with ground truth, and one without."""
+        if number in self.fails:
+            raise RuntimeError(f"no ball {number}")
+        ball = sphere(self.n_vertices, jitter=0.2, seed=number)
+        return [Pair.of_cut(random_cuts(ball, "pfaust-m", seed=number)), Pair(ball, ball)]
 
 
 def config(**changes: Any) -> TrainingConfig:

@@ -71,6 +71,7 @@ app.command(
     epilog=_examples(
         "partwhole train --data scans --output run --validate",
         "partwhole train --data DIR --set pfaust-h --device cuda --with rotation=30",
+        "partwhole train --recipe default --assets DIR --device cuda --output model",
         "partwhole train --resume run",
     )
 )(train)
@@ -201,7 +202,7 @@ def with_near_file(message: str, given: Sequence[str]) -> str:
     """A message about a file that was not found, with the one that was probably meant."""
     for word in given:
         path = Path(word)
-        if not path.name or not message.startswith((word, f"file not found: {word}")):
+        if not path.name or word.startswith("-") or not message.startswith((word, f"file not found: {word}")):
             continue
         with suppress(OSError, ValueError):  # the folder may be missing too
             if path.exists():

@@ -14,6 +14,7 @@ from partwhole.datasets.shapes.things import Thing, make_thing
 from partwhole.datasets.synthetic.folder import FolderPairs
 from partwhole.datasets.synthetic.generated import BodyPoses, PartKey, WholeKey, body_pairs
 from partwhole.datasets.synthetic.making import MadeSet, make_set
+from partwhole.datasets.synthetic.recipe import BodiesRecipe, DefaultRecipe, PairRecipe
 from partwhole.datasets.synthetic.retriangulated import (
     face_pairs,
     people_pairs,
@@ -23,16 +24,19 @@ from partwhole.datasets.synthetic.retriangulated import (
 from partwhole.datasets.transforms import with_fewer_vertices, with_parts_turned
 
 __all__ = [
+    "BodiesRecipe",
     "Body",
     "BodyPoses",
     "Cut",
     "Damaged",
+    "DefaultRecipe",
     "Faces",
     "FolderPairs",
     "GroundTruth",
     "MadeSet",
     "PFaust",
     "Pair",
+    "PairRecipe",
     "Pairs",
     "PartKey",
     "People",

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from partwhole.matching.training.losses import CorrespondenceLoss, Loss, OrthogonalityLoss, WormholeLoss, distortion
     from partwhole.matching.training.prepared_pairs import PreparedPairs, prepare_pairs
     from partwhole.matching.training.refine import Refined, refine
+    from partwhole.matching.training.stream import PairStream
     from partwhole.matching.training.train import TrainingRun, train
 
 __all__ = [
@@ -57,6 +58,7 @@ __all__ = [
     "Operators",
     "OptimisationConfig",
     "OrthogonalityLoss",
+    "PairStream",
     "PreparedPairs",
     "Refined",
     "SearchConfig",
@@ -92,6 +94,7 @@ _HOMES = {
     "network.diffusion_net": ("DiffusionNet", "Network"),
     "training.prepared_pairs": ("PreparedPairs", "prepare_pairs"),
     "training.refine": ("Refined", "refine"),
+    "training.stream": ("PairStream",),
     "session": ("MatchSession", "match"),
     "search.method": ("Method",),
     "readout.maps": ("Comparison", "hard_map", "soft_map", "spectral_map"),

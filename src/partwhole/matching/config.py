@@ -459,6 +459,30 @@ PRESETS: Mapping[str, TrainingConfig] = MappingProxyType(
             cosine_epochs=None,
             rotation=30.0,
         ),
+        # for the pairs of a recipe; no rotation changes what the network sees, so there is nothing to learn from any
+        "default": TrainingConfig(
+            inputs="invariants",
+            width=192,
+            blocks=6,
+            features=128,
+            diffusion_eigenpairs=96,
+            map_eigenpairs=96,
+            dropout=0.0,
+            temperature=0.07,
+            distortion_weight=0.0,
+            orthogonality_weight=0.0,
+            correspondence_weight=1.0,
+            iterations=250_000,
+            evaluate_every=25_000,
+            learning_rate=7e-4,
+            final_learning_rate=2e-5,
+            cosine_epochs=None,
+            rotation=0.0,
+            noise=0.003,
+            noise_limit=0.02,
+            scaling=(0.9, 1.1),
+            score_weights=(0.0, 10.0, 30.0),
+        ),
     }
 )
 

@@ -114,6 +114,77 @@ def test_a_run_begins_with_one_model_and_is_trained_with_the_maps_of_another(
     assert not (tmp_path / "third").exists()
 
 
+def test_a_recipe_makes_the_pairs_and_the_run_goes_on(
+    tmp_path: Path, small_network: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from partwhole.matching.training import run_folder
+
+    run = tmp_path / "run"
+    words = [
+        "--recipe",
+        "bodies",
+        "--vertices",
+        "300",
+        "--blocks",
+        "1",
+        "--iterations",
+        "5",
+        "--workers",
+        "1",
+        "--seed",
+        "7",
+    ]
+    with monkeypatch.context() as patch:
+        patch.setattr(run_folder, "_FLUSH_SECONDS", -1.0)
+        patch.setattr(StageProgress, "detail", _Ctrl_C())
+        assert main(["train", *words, *small_network, "-o", str(run)]) == 130
+    assert f"resume with: partwhole train --resume {run}" in capsys.readouterr().err
+    assert len(list((run / "blocks").iterdir())) == 1
+    asked = TrainRequest.read(run)
+    assert (asked.recipe, asked.blocks, asked.vertices, asked.set, asked.preset) == ("bodies", 1, 300, None, "default")
+    assert (asked.label, asked.config.network.inputs) == ("recipe-bodies", "invariants")
+
+    assert main(["train", "--resume", str(run)]) == 0
+    out = capsys.readouterr().out
+    assert "5 iterations in" in out
+    assert f"match with it: partwhole match PART WHOLE --model {run}" in out
+    assert not (run / "blocks").exists()
+    data = json.loads((run / "run.json").read_text())["data"]
+    assert (data["recipe"], data["seed"], data["blocks"], data["n_vertices"]) == ("bodies", 7, 1, [120, 300])
+    assert data["pairs"] > 10
+
+
+def test_what_does_not_go_with_a_recipe(own_set: Path, tmp_path: Path, one_error: Callable[..., str]) -> None:
+    run, recipe = tmp_path / "run", ["train", "--recipe", "default"]
+    people = "bodies_cc0.npz (people from MakeHuman's assets, CC0)"
+    heads = "faces_mit.npz (heads of ICT-FaceKit, MIT licence)"
+    assert one_error(*recipe, "-o", run).startswith(f"--assets is missing: the folder with {people} and {heads};")
+    (tmp_path / "bodies_cc0.npz").write_bytes(b"")
+    missing = one_error(*recipe, "--assets", tmp_path, "-o", run)
+    assert missing.startswith(f"{tmp_path} holds no {heads}; the recipe 'default' needs")
+    for more in (["--data", own_set], ["--set", "bodies"], ["--validate"], ["--watch-test"], ["--teacher", "default"]):
+        said = one_error(*recipe, *more)
+        assert said == f"{more[0]} does not go with --recipe default, which makes its own pairs; leave one of them out"
+    for option, value in (("--assets", tmp_path), ("--blocks", 3)):
+        assert one_error("train", "--data", own_set, option, value).startswith(f"{option} goes with --recipe;")
+    assert "--vertices does not go with --recipe default" in one_error(*recipe, "--vertices", 400)
+    bodies = ["train", "--recipe", "bodies", "-o", run]
+    assert one_error(*bodies, "--assets", tmp_path) == "--recipe bodies needs no --assets; leave them out"
+    assert "the term 'distortion' of the loss takes distances" in one_error(*bodies, "--preset", "pfaust-h")
+    assert not run.exists()
+
+
+def test_the_assets_of_a_recipe_may_move(tmp_path: Path, one_error: Callable[..., str]) -> None:
+    asked = request(data=None, set=None, recipe="default", assets="/before", blocks=4)
+    assert asked.moved(None, None, tmp_path).assets == str(tmp_path)
+    with pytest.raises(ValueError, match="--data does not go with --recipe default"):
+        asked.moved(tmp_path, None)
+    asked.write(tmp_path)
+    held = json.loads((tmp_path / REQUEST).read_text())
+    (tmp_path / REQUEST).write_text(json.dumps({**held, "recipe": "secret"}))
+    assert "is damaged" in one_error("train", "--resume", tmp_path)
+
+
 class _Ctrl_C:
     """Stands for `StageProgress.detail`, which a run calls between iterations, and is interrupted the second time."""
 

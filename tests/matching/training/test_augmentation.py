@@ -7,8 +7,10 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from partwhole.matching import Surface, TrainingConfig, augmented
+from partwhole.datasets import sphere
+from partwhole.matching import Surface, TrainingConfig, augmented, surface_of
 from partwhole.matching.search.orientation import axis_rotations as turns
+from partwhole.mesh import Mesh
 
 STILL = {"rotation": 0.0, "noise": 0.0, "scaling": (1.0, 1.0)}
 
@@ -153,3 +155,39 @@ def test_shapes_tilt_about_every_horizontal_axis(ball, config, axis, fixed) -> N
     sides = torch.cat([found[:, :fixed, fixed], found[:, fixed + 1 :, fixed]], dim=1)
     assert sides.mean(dim=0).abs().max() < 0.1
     assert sides.abs().amax(dim=0).min() > 0.2
+
+
+def test_without_bending_random_numbers_are_those_of_earlier_versions(ball, config) -> None:
+    """So that runs which were begun before go on bit by bit."""
+    choices = config.augmentation
+    torch.manual_seed(3)
+    R = turns((2 * torch.rand(()) - 1) * math.radians(choices.rotation), config.search.vertical)
+    low, high = choices.scaling
+    stretch = low + (high - low) * torch.rand((1, 3))
+    noise = (choices.noise * torch.randn_like(ball.points)).clamp(-choices.noise_limit, choices.noise_limit)
+    after = torch.rand(())
+    torch.manual_seed(3)
+    assert torch.equal(augmented(ball, config).points, stretch * (ball.points @ R.T + noise))
+    assert torch.equal(torch.rand(()), after)
+
+
+def test_bending_is_smooth_and_normals_are_those_of_the_bent_mesh(config) -> None:
+    mesh = sphere(1000).scaled(0.28)
+    ball = surface_of(mesh, eigenpairs=64, diffusion_eigenpairs=64)
+    choices = config.with_changes(**STILL | {"bending": 0.05})
+    worst = 0.0
+    for seed in range(6):
+        torch.manual_seed(seed)
+        bent = augmented(ball, choices)
+        normals = torch.from_numpy(Mesh(bent.points.double().numpy(), mesh.faces).vertex_normals).float()
+        off = [
+            float((given * normals).sum(dim=1).clamp(max=1).arccos().mean()) for given in (bent.normals, ball.normals)
+        ]
+        worst = max(worst, off[0] / off[1])
+        # neighbours move together
+        u = bent.points - ball.points
+        ends = torch.from_numpy(mesh.edges)
+        assert (u[ends[:, 0]] - u[ends[:, 1]]).norm(dim=1).mean() < 0.5 * u.norm(dim=1).mean()
+        assert u.norm(dim=1).max() > 0.001
+        assert bent.basis is ball.basis
+    assert worst < 0.35

@@ -81,13 +81,13 @@ def assert_same_run(folder: Path, other: Path) -> None:
 
 
 def stopping_at(iteration: int) -> Any:
-    """In place of `pair_number`: stops before this iteration."""
-    real = training.pair_number
+    """In place of `PreparedPairs.pair_at`: stops before this iteration."""
+    real = PreparedPairs.pair_at
 
-    def stop(number: int, n_pairs: int, seed: int) -> int:
+    def stop(stock: PreparedPairs, number: int, seed: int) -> tuple[int, int]:
         if number == iteration:
             raise Stopped
-        return real(number, n_pairs, seed)
+        return real(stock, number, seed)
 
     return stop
 
@@ -130,7 +130,7 @@ def test_a_run_that_was_stopped_goes_on(
     options = {"validation": stock, "watch": {"balls": examination}, "folder": tmp_path / "run"}
     with monkeypatch.context() as patch:
         patch.setattr(run_folder, "_SAVE_SECONDS", save_seconds)
-        patch.setattr(training, "pair_number", stopping_at(stop))
+        patch.setattr(PreparedPairs, "pair_at", stopping_at(stop))
         with pytest.raises(Stopped):
             train(stock, rough, **options)
     saved = stop if save_seconds == OFTEN else stop - stop % 4
@@ -262,7 +262,7 @@ def test_a_process_that_is_killed_goes_on(stock, small, cache, tmp_path) -> None
 def begun(stock: PreparedPairs, config: TrainingConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a run that was stopped."""
     with monkeypatch.context() as patch:
-        patch.setattr(training, "pair_number", stopping_at(7))
+        patch.setattr(PreparedPairs, "pair_at", stopping_at(7))
         with pytest.raises(Stopped):
             train(stock, config, folder=tmp_path / "run")
     return tmp_path / "run"

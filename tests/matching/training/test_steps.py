@@ -7,7 +7,8 @@ import math
 import pytest
 
 from partwhole.matching import preset
-from partwhole.matching.training.steps import learning_rate, pair_number, random_seed
+from partwhole.matching.training.prepared_pairs import pair_number
+from partwhole.matching.training.steps import learning_rate, random_seed
 
 
 def test_the_rate_falls_by_passes_or_by_iterations() -> None:

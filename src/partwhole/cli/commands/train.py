@@ -1,8 +1,9 @@
-"""`partwhole train`: train a network that matches parts to wholes, without ground truth."""
+"""`partwhole train`: train a network that matches parts to wholes, on a data set or on pairs that a recipe makes."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
@@ -32,13 +33,13 @@ from partwhole.cli.shared.data_options import (
     with_ground_truth,
 )
 from partwhole.cli.shared.options import (
+    BLOCK_FOLDER,
     REQUEST,
     RUN_FILES,
     CacheOption,
     Device,
     JsonOption,
     QuietOption,
-    WorkersOption,
     check_folder,
     check_torch,
     load_model,
@@ -48,14 +49,24 @@ from partwhole.cli.shared.options import (
     output_folder,
     suggest_gpu,
 )
+from partwhole.cli.shared.recipe_options import (
+    BLOCKS,
+    AssetsOption,
+    BlocksOption,
+    RecipeName,
+    RecipeOption,
+    check_recipe_words,
+    recipe_files,
+    recipe_from,
+)
 from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.datasets.transforms import with_fewer_vertices
 from partwhole.matching.config import PRESETS, TrainingConfig, group_of
 
 if TYPE_CHECKING:
+    from partwhole.datasets import PairRecipe
     from partwhole.matching.training.train import TrainingRun
 
-# what a network must have in common with the weights that it starts from
 # weight of the maps of a teacher, unless it is given
 _TEACHER_WEIGHT = 3.0
 # with fewer vertices for each, the eigenfunctions of a part differ from those of the whole
@@ -88,7 +99,8 @@ VerticesOption = Annotated[
     int | None,
     typer.Option(
         min=300,
-        help="Decimate the surfaces first: wholes to at most this many vertices, parts in proportion to their area.",
+        help="Decimate the surfaces first: wholes to at most this many vertices, parts in proportion to their area. "
+        "With --recipe bodies, bodies have this many at most.",
     ),
 ]
 ValidateOption = Annotated[
@@ -105,7 +117,14 @@ RunOption = Annotated[
 ]
 ResumeOption = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="Resume the run in this folder, which holds its data and settings."),
+    typer.Option(metavar="DIR", help="Resume the run in this folder, which says what its data and settings are."),
+]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Processes that compute eigenfunctions, or that make the pairs of a recipe; by the cores if not given.",
+    ),
 ]
 ListPresetsOption = Annotated[
     bool, typer.Option("--list-presets", help="Print the presets and all settings, and exit.")
@@ -115,6 +134,9 @@ ListPresetsOption = Annotated[
 def train(
     data: DataOption = None,
     which: SetOption = None,
+    recipe: RecipeOption = None,
+    assets: AssetsOption = None,
+    blocks: BlocksOption = None,
     preset: PresetOption = None,
     changes: WithOption = None,
     iterations: IterationsOption = None,
@@ -133,7 +155,7 @@ def train(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Train a network to match parts to wholes, without ground truth.
+    """Train a network to match parts to wholes: on a data set, without ground truth, or on pairs that a recipe makes.
 
     Writes the weights (model.safetensors) and tables of losses and errors into the folder of the run. You can interrupt it
     at any moment; --resume continues, and ends with the same weights as a run without a break.
@@ -146,6 +168,8 @@ def train(
         _refuse_when_resuming(
             {
                 "--set": which,
+                "--recipe": recipe,
+                "--blocks": blocks,
                 "--preset": preset,
                 "--with": changes,
                 "--iterations": iterations,
@@ -158,10 +182,14 @@ def train(
                 "--watch-test": watch_test or None,
             }
         )
-        folder, request = resume, TrainRequest.read(resume).moved(data, device)
+        folder, request = resume, TrainRequest.read(resume).moved(data, device, assets)
     else:
-        chosen = guess_set(data, which, note=console.note)
-        preset = preset or (chosen if chosen in PRESETS else None)
+        not_asked = {"--validate": validate or None, "--watch-test": watch_test or None, "--teacher": teacher}
+        check_recipe_words(
+            recipe, {"--data": data, "--set": which, **not_asked}, only={"--assets": assets, "--blocks": blocks}
+        )
+        chosen = None if recipe else guess_set(data, which, note=console.note)
+        preset = preset or ("default" if recipe else chosen if chosen in PRESETS else None)
         config = chosen_config(preset, changes or (), iterations=iterations, seed=seed, evaluations=_EVALUATIONS)
         request = TrainRequest(
             data=None if data is None else str(data.resolve()),
@@ -175,6 +203,9 @@ def train(
             watch_test=watch_test,
             device=device or "cpu",
             vertices=vertices,
+            recipe=recipe,
+            assets=None if assets is None else str(assets.resolve()),
+            blocks=(blocks or BLOCKS) if recipe else None,
         )
         folder = output or Path(f"{request.label}-seed{config.optimisation.seed}")
     _run(request, folder, console, resume=resume is not None, workers=workers, cache=cache)
@@ -187,7 +218,7 @@ class TrainRequest:
     Attributes
     ----------
     data : folder of the data set; None for generated bodies
-    set : which data set it is
+    set : which data set it is; None: there is none, but a recipe
     preset : that the settings started from; None: the defaults
     config : all settings
     validate : hold out a tenth of the parts
@@ -195,10 +226,13 @@ class TrainRequest:
     device : where to compute
     start, teacher : files of the weights to start from, and of the network whose maps are learned from
     vertices : wholes are decimated to at most this many; None: no decimation
+    recipe : that makes the pairs; None: they are those of the data set
+    assets : folder of the files it needs
+    blocks : so many it makes, at most
     """
 
     data: str | None
-    set: SetName
+    set: SetName | None
     preset: str | None
     config: TrainingConfig
     validate: bool
@@ -207,11 +241,15 @@ class TrainRequest:
     start: str | None = None
     teacher: str | None = None
     vertices: int | None = None
+    recipe: RecipeName | None = None
+    assets: str | None = None
+    blocks: int | None = None
 
     @property
     def label(self) -> str:
-        """Name of the run: the data set, or the folder of the user's own pairs."""
-        return Path(self.data).name if self.data and self.set == "folder" else self.set
+        """Name of the run: the data set, the recipe, or the folder of the user's own pairs."""
+        own = Path(self.data).name if self.data and self.set == "folder" else None
+        return own or self.set or f"recipe-{self.recipe}"
 
     def to_json(self) -> dict[str, Any]:
         """All fields, as JSON can hold them."""
@@ -235,14 +273,18 @@ class TrainRequest:
             request = cls(config=config, **held)
         except (ValueError, TypeError, KeyError, AttributeError) as fault:
             raise ValueError(f"{path} is damaged ({fault}); start the run again, in another folder") from None
-        if request.set not in get_args(SetName) or request.device not in get_args(Device):
-            raise ValueError(f"{path} is damaged (set {request.set!r}, device {request.device!r}); start the run again")
+        known = request.set in get_args(SetName) if request.recipe is None else request.recipe in get_args(RecipeName)
+        if not known or request.device not in get_args(Device):
+            source = f"set {request.set!r}" if request.recipe is None else f"recipe {request.recipe!r}"
+            raise ValueError(f"{path} is damaged ({source}, device {request.device!r}); start the run again")
         return request
 
-    def moved(self, data: Path | None, device: Device | None) -> TrainRequest:
-        """The same with data in another folder now, or on another device."""
+    def moved(self, data: Path | None, device: Device | None, assets: Path | None = None) -> TrainRequest:
+        """The same with data, or assets, in another folder now, or on another device."""
+        check_recipe_words(self.recipe, {"--data": data}, only={"--assets": assets})
         place = self.data if data is None else str(data.resolve())
-        return replace(self, data=place, device=device or self.device)
+        files = self.assets if assets is None else str(assets.resolve())
+        return replace(self, data=place, device=device or self.device, assets=files)
 
 
 def _refuse_when_resuming(given: dict[str, Any]) -> None:
@@ -276,7 +318,8 @@ def _run(
 ) -> None:
     """Train, and print the result or how to resume."""
     weights = [None if file is None else Path(file) for file in (request.start, request.teacher)]
-    check_folder(folder, RUN_FILES, [*weights, *data_files(request.data)], option="--resume" if resume else "--output")
+    reads = [*weights, *data_files(request.data), *recipe_files(request.assets)]
+    check_folder(folder, RUN_FILES, reads, option="--resume" if resume else "--output")
     check_torch(request.device)
     from partwhole.matching.training.run_folder import MODEL, STATE
 
@@ -287,14 +330,17 @@ def _run(
         console.say(f"the run in {folder} is complete: {folder / MODEL}")
         console.finish({"folder": folder, **request.to_json(), "complete": True, "files": {"model": folder / MODEL}})
         return
-    sources = _Sources.of(request, console)
+    sources = _recipe(request) if request.recipe else _Sources.of(request, console)
     suggest_gpu(request.device, console)
     before = TrainRequest.read(folder) if resume else request
     request.write(output_folder(folder))
     options = {"device": request.device, "cache": open_cache(cache, console), "workers": workers}
     try:
         with plain_memory_errors(), console.stage_progress() as report:
-            run = _trained(request, sources, folder, console, report, resume=resume, options=options)
+            if isinstance(sources, _Sources):
+                run = _trained(request, sources, folder, console, report, resume=resume, options=options)
+            else:
+                run = _trained_on_recipe(request, sources, folder, console, report, resume=resume, workers=workers)
     except ValueError:
         # if the data turn out to be others, the run keeps those it had
         before.write(folder)
@@ -325,6 +371,41 @@ class _Sources:
             console.note("the pairs that are watched are those that are trained on")
         kept, validation = hold_out(pairs, seed=request.config.optimisation.seed) if request.validate else (pairs, None)
         return cls(kept, validation, watched)
+
+
+def _recipe(request: TrainRequest) -> PairRecipe:
+    """The recipe of a request, if its settings can be trained on the pairs of one."""
+    from partwhole.matching.training.data import check_streamed
+
+    assert request.recipe is not None
+    check_streamed(request.config)
+    return recipe_from(request.recipe, request.assets, request.vertices, request.config.optimisation.seed)
+
+
+def _trained_on_recipe(
+    request: TrainRequest,
+    recipe: PairRecipe,
+    folder: Path,
+    console: Console,
+    report: StageProgress,
+    *,
+    resume: bool,
+    workers: int | None,
+) -> TrainingRun:
+    """Train while other processes make the pairs; blocks of these stay in the folder of the run until it is complete."""
+    from partwhole.matching.training.stream import PairStream
+    from partwhole.matching.training.train import train
+
+    start = None if request.start is None else load_model(request.start, request.device)
+    kept = folder / BLOCK_FOLDER
+    with stop_signal() as stop:
+        beat = Heartbeat(report, stop)
+        knobs: dict[str, Any] = {"device": request.device, "workers": workers, "progress": beat.progress}
+        made: dict[str, Any] = {"blocks": request.blocks, "folder": kept, "note": console.note}
+        with PairStream(recipe, request.config, **knobs, **made) as stream:
+            run = train(stream, request.config, start=start, folder=folder, resume=resume, heartbeat=beat, **knobs)
+    shutil.rmtree(kept)
+    return run
 
 
 def _trained(
@@ -398,10 +479,11 @@ def _print_result(request: TrainRequest, folder: Path, run: TrainingRun, console
     if run.validated is not None:
         files["validated"] = folder / VALIDATED
     console.say_files(files)
-    evaluate = command_line(
-        "evaluate", *(["--data", request.data] if request.data else []), "--set", request.set, "--model", folder
-    )
-    console.say(f"evaluate it with: {evaluate}")
+    if request.set is None:
+        console.say(f"match with it: {command_line('match', 'PART', 'WHOLE', '--model', folder)}")
+    else:
+        data = ["--data", request.data] if request.data else []
+        console.say(f"evaluate it with: {command_line('evaluate', *data, '--set', request.set, '--model', folder)}")
     console.finish(
         {
             "folder": folder,

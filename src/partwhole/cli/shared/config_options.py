@@ -83,7 +83,7 @@ def choice_rows() -> list[tuple[str, str, str]]:
     """Every choice, its default and what it may be.
 
     >>> choice_rows()[0]
-    ('network.inputs', 'xyz', 'xyz, signatures, xyz+signatures')
+    ('network.inputs', 'xyz', 'xyz, signatures, xyz+signatures, invariants')
     """
     default = TrainingConfig().choices
     return [(f"{group}.{name}", written(default[name]), _meant(hint)) for name, (group, hint) in choice_types().items()]

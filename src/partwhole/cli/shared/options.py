@@ -46,9 +46,10 @@ MapMethod = Literal[
 
 # what training writes into the folder of a run; the names are those of `run_folder`, which imports torch
 REQUEST = "command.json"
+BLOCK_FOLDER = "blocks"
 RUN_FILES = (
     *(REQUEST, "model.safetensors", "validated.safetensors", "state.safetensors", "run.json"),
-    *("losses.csv", "evaluations.csv", "notes.txt"),
+    *("losses.csv", "evaluations.csv", "notes.txt", f"{BLOCK_FOLDER}/block-*.npz"),
 )
 
 

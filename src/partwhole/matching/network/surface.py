@@ -16,14 +16,13 @@ from partwhole.geodesics import geodesic_distances
 from partwhole.geodesics.distances import DistanceMethod
 from partwhole.matching.config import LossConfig, Mask, MaskedBy, NetworkInputs
 from partwhole.matching.network.invariants import count_of_invariants, rotation_invariants
+from partwhole.matching.network.operator_arrays import operator_arrays
 from partwhole.mesh import Mesh
 from partwhole.mesh.surface import check_mesh, integrated_mean_curvature
 from partwhole.spectral import (
     Eigenpairs,
     cached_eigenpairs,
-    gradients,
     heat_kernel_signature,
-    spectral_gradients,
     wave_kernel_signature,
 )
 from partwhole.spectral import eigenpairs as compute_eigenpairs
@@ -166,20 +165,6 @@ def arrays_of(mesh: Mesh, eigenpairs: int, diffusion_eigenpairs: int, cache: Cac
     }
     single = {name: np.ascontiguousarray(array, np.float32) for name, array in found.items()}
     return {**operator_arrays(mesh, pairs, min(k, diffusion_eigenpairs)), **single}
-
-
-def operator_arrays(mesh: Mesh, pairs: Eigenpairs, diffusion_eigenpairs: int) -> dict[str, np.ndarray]:
-    """Of these, what a network needs that sees positions and normals."""
-    few = pairs.first(diffusion_eigenpairs)
-    frame = gradients(mesh)
-    found = {
-        "points": mesh.vertices,
-        "normals": mesh.vertex_normals,
-        "mass": pairs.mass,
-        "values": pairs.values,
-        "basis": np.stack([few.functions, *spectral_gradients(few, frame.gx, frame.gy)], axis=1),
-    }
-    return {name: np.ascontiguousarray(array, np.float32) for name, array in found.items()}
 
 
 def tensors_of(arrays: dict[str, np.ndarray]) -> Surface:

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from partwhole.datasets.synthetic.recipe import PairRecipe
 from partwhole.matching.config import MatchOptions, ReadOut, TrainingConfig
 from partwhole.matching.evaluation import Benchmark
 from partwhole.matching.network.surface import SurfacePair
@@ -15,6 +16,7 @@ from partwhole.matching.pipeline import found_map
 from partwhole.matching.search.method import Method
 from partwhole.matching.training.losses import Loss, loss_of
 from partwhole.matching.training.prepared_pairs import PreparedPairs, prepare_pairs
+from partwhole.matching.training.stream import PairStream
 from partwhole.store.progress import Progress
 
 
@@ -27,15 +29,22 @@ class TrainingData:
     stock : to train on
     held_out : to validate on; None: nothing is validated
     watched : whose errors are recorded, by name
+    own_stream : the stock is a stream that was opened here, and ends with the run
     """
 
-    stock: PreparedPairs
+    stock: PreparedPairs | PairStream
     held_out: PreparedPairs | None
     watched: Mapping[str, Benchmark]
+    own_stream: bool = False
+
+    def close(self) -> None:
+        """End what was opened for the run."""
+        if self.own_stream and isinstance(self.stock, PairStream):
+            self.stock.close()
 
 
 def training_data(
-    pairs: Sequence | PreparedPairs,
+    pairs: Sequence | PreparedPairs | PairStream | PairRecipe,
     config: TrainingConfig,
     *,
     loss: Loss | None = None,
@@ -61,14 +70,55 @@ def training_data(
             given = stock_for(given, config, loss=loss, teacher=teacher, **options)
         return given if teacher is None else with_teacher_maps(given, teacher, progress=options.get("progress"))
 
+    own = isinstance(pairs, PairRecipe)
+    if isinstance(pairs, PairRecipe | PairStream):
+        check_streamed(config, loss=loss, teacher=teacher)
+    if isinstance(pairs, PairRecipe):
+        knobs: dict[str, Any] = {name: options[name] for name in ("device", "workers", "progress")}
+        pairs = PairStream(pairs, config, **knobs)
+    if isinstance(pairs, PairStream):
+        check_stream(pairs, config, options["device"])
     return TrainingData(
-        prepared(pairs),
+        pairs if isinstance(pairs, PairStream) else prepared(pairs),
         None if validation is None else prepared(validation),
         {
             name: given if isinstance(given, Benchmark) else Benchmark(given, name=name, keep=True, **options)
             for name, given in (watch or {}).items()
         },
+        own,
     )
+
+
+def check_streamed(config: TrainingConfig, *, loss: Loss | None = None, teacher: Method | None = None) -> None:
+    """Raise ValueError unless a run can be trained on a stream, whose blocks have operators and ground truth only."""
+    wanted = next((term.name for term in (loss or loss_of(config)).terms() if term.takes_distances), None)
+    if teacher is not None:
+        raise ValueError("the pairs of a recipe bring their ground truth; leave the teacher out")
+    if wanted is not None:
+        raise ValueError(
+            f"the term {wanted!r} of the loss takes distances, which the pairs of a recipe do not bring; use "
+            "preset('default'), or distortion_weight=0 and correspondence_weight=1"
+        )
+    if "signatures" in config.network.inputs:
+        raise ValueError(
+            f"inputs={config.network.inputs!r} takes signatures, which the pairs of a recipe do not bring; use 'invariants' "
+            "or 'xyz'"
+        )
+    if config.optimisation.cosine_epochs is not None:
+        raise ValueError(
+            f"cosine_epochs={config.optimisation.cosine_epochs} counts passes over all pairs, and a recipe has new ones "
+            "always; use cosine_epochs=None"
+        )
+
+
+def check_stream(stream: PairStream, config: TrainingConfig, device: str) -> None:
+    """Raise ValueError unless the surfaces of a stream are those that a run takes."""
+    if stream.device != device:
+        raise ValueError(
+            f"the surfaces of the stream are on {stream.device!r}, and the run is on {device!r}; use the same"
+        )
+    if not stream.fits(config):
+        raise ValueError("the stream was made for another number of eigenpairs; make it with the config of the run")
 
 
 def takes_distances(config: TrainingConfig, *, loss: Loss | None = None, teacher: Method | None = None) -> bool:

@@ -6,7 +6,10 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -18,7 +21,7 @@ from partwhole.matching.network.surface import Surface, distances_of, pair_weigh
 from partwhole.mesh import Mesh
 from partwhole.spectral.cached import fill_cache, is_cached
 from partwhole.store.arguments import check_device, check_whole_number
-from partwhole.store.cache import Cache, CacheGiven
+from partwhole.store.cache import Cache, CacheGiven, hash_of
 from partwhole.store.progress import Progress
 
 
@@ -55,6 +58,46 @@ class PreparedPairs:
         one, other = self.parts[part], self.wholes[whole]
         truth = self.truths.get((part, whole))
         return (one if truth is None else one.with_truth(*truth)), other
+
+    def pair_at(self, iteration: int, seed: int) -> tuple[int, int]:
+        """Numbers of part and whole that an iteration takes."""
+        return self.pairs[pair_number(iteration, len(self), seed)]
+
+    @property
+    def content_hash(self) -> str:
+        """Of the content of every pair, in their order."""
+        parts, wholes = self.meshes
+        return hash_of([[parts[p].content_hash, wholes[w].content_hash] for p, w in self.pairs])
+
+    def described(self) -> dict[str, Any]:
+        """What a reader of the weights wants to know of the pairs, as JSON has it."""
+        parts, wholes = self.meshes
+        return {"pairs": len(self), "parts": len(parts), "wholes": len(wholes), "hash": self.content_hash}
+
+    @property
+    def protocol(self) -> str:
+        """Whether the ground truth is used in training."""
+        return protocol(supervised=bool(self.truths), teacher=self.teacher)
+
+
+def protocol(*, supervised: bool, teacher: str | None = None) -> str:
+    """What the card of a run says about the ground truth of its pairs."""
+    if teacher is not None:
+        return f"trained with the maps of {teacher}: no ground truth of these pairs was used"
+    if supervised:
+        return "supervised: the ground truth of the pairs was used in training"
+    return "unsupervised: no ground truth of these pairs was used in training"
+
+
+def pair_number(iteration: int, n_pairs: int, seed: int) -> int:
+    """Which pair an iteration takes: all pairs in every pass, each pass in an order of its own."""
+    epoch, position = divmod(iteration, n_pairs)
+    return int(_order(epoch, n_pairs, seed)[position])
+
+
+@lru_cache(maxsize=4)
+def _order(epoch: int, n_pairs: int, seed: int) -> np.ndarray:
+    return np.random.default_rng((seed, 2, epoch)).permutation(n_pairs)
 
 
 def prepare_pairs(

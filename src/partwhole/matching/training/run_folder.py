@@ -23,6 +23,7 @@ from partwhole.matching.training.logs import RunLog
 from partwhole.matching.training.losses import Loss
 from partwhole.matching.training.prepared_pairs import PreparedPairs
 from partwhole.matching.training.steps import learning_rate
+from partwhole.matching.training.stream import PairStream
 from partwhole.store.arguments import checked_path
 from partwhole.store.atomic import atomic_write
 from partwhole.store.progress import Progress
@@ -80,7 +81,13 @@ class RunFolder:
     """Where a run is recorded; does nothing if there is no folder."""
 
     def __init__(
-        self, folder: str | Path | None, config: TrainingConfig, loss: Loss, stock: PreparedPairs, *, resume: bool
+        self,
+        folder: str | Path | None,
+        config: TrainingConfig,
+        loss: Loss,
+        stock: PreparedPairs | PairStream,
+        *,
+        resume: bool,
     ) -> None:
         self.folder = None if folder is None else Path(folder)
         self.config, self.loss, self.stock = config, loss, stock
@@ -99,33 +106,13 @@ class RunFolder:
 
     def card(self) -> dict[str, Any]:
         """What a reader of the weights wants to know."""
-        parts, wholes = self.stock.meshes
         return {
             "name": self.folder.name if self.folder else "network",
             "loss": repr(self.loss),
             "seed": self.config.optimisation.seed,
-            "data": {
-                "pairs": len(self.stock),
-                "parts": len(parts),
-                "wholes": len(wholes),
-                "hash": self.data_hash(),
-            },
-            "protocol": self._protocol(),
+            "data": self.stock.described(),
+            "protocol": self.stock.protocol,
         }
-
-    def _protocol(self) -> str:
-        if self.stock.teacher is not None:
-            return f"trained with the maps of {self.stock.teacher}: no ground truth of these pairs was used"
-        if self.stock.truths:
-            return "supervised: the ground truth of the pairs was used in training"
-        return "unsupervised: no ground truth of these pairs was used in training"
-
-    def data_hash(self) -> str:
-        """Of the content of every pair, in their order."""
-        from partwhole.store.cache import hash_of
-
-        parts, wholes = self.stock.meshes
-        return hash_of([[parts[p].content_hash, wholes[w].content_hash] for p, w in self.stock.pairs])
 
     def resumed(self, network: Network, optimiser: torch.optim.Optimizer) -> RunState:
         """Put weights and optimiser into the state that was saved last, and say how far the run had come."""
@@ -166,7 +153,7 @@ class RunFolder:
             "config": self.config.to_json(),
             "loss": repr(self.loss),
             "network": type(network).__name__,
-            "data": self.data_hash(),
+            "data": self.stock.content_hash,
             "iteration": state.iteration,
             "seconds": state.seconds,
             "evaluations": state.evaluations,
@@ -220,7 +207,7 @@ class RunFolder:
             )
         if card["loss"] != repr(self.loss):
             raise ValueError(f"the run in {self.folder} had the loss {card['loss']}, now it is {self.loss!r}")
-        if card["data"] != self.data_hash():
+        if card["data"] != self.stock.content_hash:
             raise ValueError(f"the run in {self.folder} was made with other pairs; give it the same data to go on")
 
     def _check_same_network(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 
 import numpy as np
 import torch
@@ -18,6 +17,7 @@ from partwhole.matching.readout.maps import soft_map
 from partwhole.matching.training.augmentation import augmented
 from partwhole.matching.training.losses import Loss
 from partwhole.matching.training.prepared_pairs import PreparedPairs
+from partwhole.matching.training.stream import PairStream
 
 
 def learning_rate(iteration: int, n_pairs: int, config: TrainingConfig) -> float:
@@ -35,17 +35,6 @@ def learning_rate(iteration: int, n_pairs: int, config: TrainingConfig) -> float
         share = min(1.0, iteration // n_pairs / config.optimisation.cosine_epochs)
     high, low = config.optimisation.learning_rate, config.optimisation.final_learning_rate
     return low + (high - low) * (1 + math.cos(math.pi * share)) / 2
-
-
-def pair_number(iteration: int, n_pairs: int, seed: int) -> int:
-    """Which pair an iteration takes: all pairs in every pass, each pass in an order of its own."""
-    epoch, position = divmod(iteration, n_pairs)
-    return int(_order(epoch, n_pairs, seed)[position])
-
-
-@lru_cache(maxsize=4)
-def _order(epoch: int, n_pairs: int, seed: int) -> np.ndarray:
-    return np.random.default_rng((seed, 2, epoch)).permutation(n_pairs)
 
 
 def random_seed(*numbers: int) -> int:
@@ -86,7 +75,11 @@ def losses_of_pair(
 
 
 def plain_steps(
-    network: Network, optimiser: torch.optim.Optimizer, loss: Loss, stock: PreparedPairs, config: TrainingConfig
+    network: Network,
+    optimiser: torch.optim.Optimizer,
+    loss: Loss,
+    stock: PreparedPairs | PairStream,
+    config: TrainingConfig,
 ) -> Step:
     """The step as it is meant; `captured_steps` does the same faster."""
 

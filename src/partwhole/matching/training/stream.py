@@ -6,87 +6,114 @@ takes the same pairs on any machine, and waits where these are not made yet.
 
 from __future__ import annotations
 
-import os
 import tempfile
-import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from multiprocessing import get_context
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from partwhole.datasets.pairs import Pair
-from partwhole.matching.network.surface import Surface, operator_arrays
-from partwhole.mesh import Mesh
-from partwhole.spectral import eigenpairs
-from partwhole.store.atomic import atomic_write
+from partwhole.datasets.synthetic.recipe import PairRecipe
+from partwhole.matching.config import TrainingConfig
+from partwhole.matching.network.surface import Surface
+from partwhole.matching.training.blocks import SIDES, BlockMakers, block_path, make_block
+from partwhole.matching.training.prepared_pairs import protocol
+from partwhole.store.arguments import check_device, check_whole_number, checked_path, in_short
+from partwhole.store.cache import hash_of
 from partwhole.store.compute import available_cores
+from partwhole.store.progress import Progress, check_progress
 
-# gives the pairs of a block by its number; goes to other processes, so it is a function of a module or a dataclass
-Blocks = Callable[[int], Sequence[Pair]]
-
-_SIDES = ("part", "whole")
-_KEPT = ("points", "normals", "mass", "values", "basis")
-_WAIT = 0.05
-# gradients of eigenfunctions are cut off here: those of 100 eigenfunctions of area 1 are below 200, but at slivers
-_STEEPEST = 1000.0
 # sizes of the buffers that pairs of any size are copied into
 PART_SIZES = (384, 768, 1152, 1600, 2112, 2816, 3840, 5120)
 WHOLE_SIZES = (1152, 1600, 2112, 2816, 3840, 5120)
+# blocks that each process may be ahead of the training
+_AHEAD = 2
 
 
 class PairStream:
-    """Blocks of generated pairs with their operators, on a device, as many as an iteration may draw from.
+    """Blocks of generated pairs with their operators, on a device; iteration t draws from the first + ⌊t / every⌋ first ones.
+
+    Use it in a `with` block, or `close` it: this ends the processes and removes temporary files.
 
     Parameters
     ----------
-    blocks : the pairs of a block, by its number
-    eigenpairs : of each surface; pairs with fewer vertices are left out
-    count : how many blocks there are
+    recipe : makes the pairs of a block
+    config : of the run: eigenpairs, and iterations, since blocks that no iteration draws from are not made
+    blocks : how many blocks there are, at most
     first : so many are there from the start
-    every : a block more after so many iterations
-    device : where the surfaces go
-    workers : processes that make blocks; 0: this one
-    folder : where blocks are kept; None: in a temporary folder. Blocks that are there already are not made again
-    report : called with (what is done, blocks done, blocks in all) while waiting
+    every : one more comes after so many iterations
+    device : "cpu" or "cuda", where the surfaces go. A block of `DefaultRecipe` takes about 55 MB there, twice that on "cpu"
+    workers : processes that make blocks; 0: this one; default all cores but one
+    folder : where blocks are kept for the next time; None: in a temporary folder, until they are read
+    progress : called with ("blocks of pairs", blocks done, blocks in all)
+    note : called with a line for each block that is left out because its making failed
+
+    Attributes
+    ----------
+    parts, wholes : surfaces of the blocks read so far
+    pairs : (number of the part, number of the whole) of each pair
+    left_out : numbers of blocks that are empty because their making failed, and why
+
+    Examples
+    --------
+    >>> from partwhole.datasets import BodiesRecipe
+    >>> recipe = BodiesRecipe(plans=("hand",), n_vertices=300, poses=1)
+    >>> config = TrainingConfig(iterations=10, map_eigenpairs=10, diffusion_eigenpairs=10)
+    >>> with PairStream(recipe, config, blocks=3, first=1, every=100, workers=0) as stream:
+    ...     part, whole = stream.surfaces(*stream.pair_at(0, seed=0))
+    >>> stream, len(whole)
+    (PairStream('bodies': 1 of 1 blocks, 1 pairs), 300)
     """
 
     def __init__(
         self,
-        blocks: Blocks,
+        recipe: PairRecipe,
+        config: TrainingConfig,
         *,
-        eigenpairs: int,
-        count: int,
-        first: int,
-        every: int,
+        blocks: int = 600,
+        first: int = 16,
+        every: int = 250,
         device: str = "cpu",
         workers: int | None = None,
         folder: str | Path | None = None,
-        report: Callable[[str, int, int], None] | None = None,
+        progress: Progress | None = None,
+        note: Callable[[str], None] | None = None,
     ) -> None:
-        self._blocks, self._eigenpairs, self._device = blocks, eigenpairs, device
-        self.count, self.first, self.every = count, min(first, count), every
-        self._report = report or (lambda what, done, total: None)
-        self._temporary = tempfile.TemporaryDirectory() if folder is None else None
-        self._folder = Path(self._temporary.name if self._temporary else folder or "")
-        self._folder.mkdir(parents=True, exist_ok=True)
+        if not isinstance(recipe, PairRecipe):
+            raise ValueError(f"recipe must be a PairRecipe such as pw.datasets.BodiesRecipe(), got {in_short(recipe)}")
+        if not isinstance(config, TrainingConfig):
+            raise ValueError(f"config must be a TrainingConfig such as preset('default'), got {in_short(config)}")
+        for name, number in (("blocks", blocks), ("first", first), ("every", every)):
+            check_whole_number(name, number)
+            if number < 1:
+                raise ValueError(f"{name}={number} must be at least 1")
+        check_whole_number("workers", workers, or_none=True)
+        if workers is not None and workers < 0:
+            raise ValueError(f"workers={workers} must not be negative; 0 makes blocks in this process")
+        check_device(device)
+        check_progress(progress)
+        self.recipe, self.device = recipe, device
+        self.eigenpairs, self._diffusion_eigenpairs = config.eigenpairs, config.network.diffusion_eigenpairs
+        self.first, self.every = min(first, blocks), every
+        self.blocks = min(blocks, self.first + (config.optimisation.iterations - 1) // every)
+        self.protocol = protocol(supervised=config.loss.correspondence_weight > 0)
+        self._workers = max(1, available_cores() - 1) if workers is None else workers
+        self._folder = None if folder is None else checked_path("folder", folder)
+        self._temporary: tempfile.TemporaryDirectory | None = None
+        self._makers: BlockMakers | None = None
+        self._report = progress or (lambda what, done, total: None)
+        self._note = note or (lambda text: None)
+        self._described = recipe.described()
         self._loaded = 0
         self.parts: list[Surface] = []
         self.wholes: list[Surface] = []
         self.pairs: list[tuple[int, int]] = []
-        self.truths: dict[tuple[int, int], tuple[Tensor, Tensor]] = {}
-        self._made: list[Future[None]] = []
-        self._pool: ProcessPoolExecutor | None = None
-        workers = max(1, available_cores() - 1) if workers is None else workers
-        if workers:
-            self._pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_one_thread)
-            self._made = [
-                self._pool.submit(make_block, blocks, number, eigenpairs, self._path(number)) for number in range(count)
-            ]
+        self.left_out: dict[int, str] = {}
+        self._truths: dict[tuple[int, int], tuple[Tensor, Tensor]] = {}
 
     def __enter__(self) -> PairStream:
         return self
@@ -96,109 +123,113 @@ class PairStream:
     ) -> None:
         self.close()
 
+    def __repr__(self) -> str:
+        return f"PairStream({self.recipe.name!r}: {self._loaded} of {self.blocks} blocks, {len(self)} pairs)"
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
     def close(self) -> None:
-        """End the processes, and remove temporary files."""
-        if self._pool is not None:
-            for made in self._made:
-                made.cancel()
-            processes = list((getattr(self._pool, "_processes", None) or {}).values())
-            self._pool.shutdown(wait=False, cancel_futures=True)
-            for process in processes:
-                process.terminate()
+        """End the processes, and remove temporary files; pairs that were read remain. To close twice does no harm."""
+        if self._makers is not None:
+            self._makers.close()
+            self._makers = None
         if self._temporary is not None:
             self._temporary.cleanup()
+            self._temporary = None
 
     def pair_at(self, iteration: int, seed: int) -> tuple[int, int]:
         """Numbers of part and whole that an iteration takes: any of the pairs that are there by then."""
-        wanted = min(self.count, self.first + iteration // self.every)
+        wanted = min(self.blocks, self.first + iteration // self.every)
         while self._loaded < wanted:
             self._load(self._loaded)
+        if not self.pairs:
+            reason = next(iter(self.left_out.values()), "none of their surfaces has enough vertices, or ground truth")
+            raise ValueError(f"the first {wanted} blocks of the recipe {self.recipe.name!r} have no pairs: {reason}")
         return self.pairs[int(np.random.default_rng((seed, 2, iteration)).integers(len(self.pairs)))]
 
     def surfaces(self, part: int, whole: int) -> tuple[Surface, Surface]:
         """The part with its ground truth, and the whole."""
-        return self.parts[part].with_truth(*self.truths[part, whole]), self.wholes[whole]
+        truth = self._truths[part, whole]
+        return _single(self.parts[part]).with_truth(*truth), _single(self.wholes[whole])
 
-    def _path(self, number: int) -> Path:
-        return self._folder / f"block-{number:05d}.npz"
+    def fits(self, config: TrainingConfig) -> bool:
+        """Whether a run with this config takes as many eigenpairs as the surfaces have."""
+        sizes = config.eigenpairs, config.network.diffusion_eigenpairs
+        return sizes == (self.eigenpairs, self._diffusion_eigenpairs)
+
+    @property
+    def content_hash(self) -> str:
+        """Of everything that decides which pairs a run takes."""
+        return hash_of([self._described, self.blocks, self.first, self.every, self.eigenpairs])
+
+    def described(self) -> dict[str, Any]:
+        """What a reader of the weights wants to know of the pairs, as JSON has it."""
+        schedule = {"blocks": self.blocks, "first_blocks": self.first, "iterations_per_block": self.every}
+        read = {"pairs": len(self), "parts": len(self.parts), "wholes": len(self.wholes)} if self._loaded else {}
+        failed = (
+            {"left_out": {str(number): reason for number, reason in self.left_out.items()}} if self.left_out else {}
+        )
+        return {**self._described, **schedule, **read, **failed, "hash": self.content_hash}
 
     def _load(self, number: int) -> None:
-        path = self._path(number)
-        while not path.exists():
-            if not self._made:
-                make_block(self._blocks, number, self._eigenpairs, path)
-            elif self._made[number].done():
-                # raises what went wrong there
-                self._made[number].result()
-            else:
-                self._report("making pairs", number, self.count)
-                time.sleep(_WAIT)
+        path = self._made(number)
         with np.load(path, allow_pickle=False) as file:
-            held = {name: torch.from_numpy(file[name]).to(self._device) for name in file.files}
-        if self._device == "cpu":
-            held |= {name: array.float() for name, array in held.items() if array.dtype == torch.float16}
+            held = {name: file[name] for name in file.files}
         if self._temporary is not None:
             path.unlink()
-        first_part, first_whole = len(self.parts), len(self.wholes)
-        self.parts += _surfaces(held, "part")
-        self.wholes += _surfaces(held, "whole")
+        self._loaded = number + 1
+        if self._makers is not None:
+            self._makers.allow(self._loaded + _AHEAD * self._workers)
+        reason = str(held.pop("left_out"))
+        if reason:
+            self.left_out[number] = reason
+            self._note(f"block {number} of pairs is left out, its making failed: {reason}")
+        self._add({name: torch.from_numpy(array).to(self.device) for name, array in held.items()})
+        self._report("blocks of pairs", self._made_so_far(), self.blocks)
+
+    def _made(self, number: int) -> Path:
+        """The file of a block, once it is there."""
+        if self._folder is None and self._temporary is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="partwhole-")
+        folder = Path(self._temporary.name) if self._temporary else self._folder
+        assert folder is not None
+        folder.mkdir(parents=True, exist_ok=True)
+
+        def path(block: int) -> Path:
+            return block_path(folder, self._described, block, self.eigenpairs)
+
+        if path(number).exists():
+            return path(number)
+        if not self._workers:
+            make_block(self.recipe, number, self.eigenpairs, path(number))
+            return path(number)
+        if self._makers is None:
+            self._report("blocks of pairs", number, self.blocks)
+            sizes = {"count": self.blocks, "k": self.eigenpairs, "workers": self._workers}
+            allowed = max(self.first, number + _AHEAD * self._workers)
+            self._makers = BlockMakers(self.recipe, path=path, allowed=allowed, **sizes)
+        self._makers.wait_for(number, lambda: self._report("blocks of pairs", self._made_so_far(), self.blocks))
+        return path(number)
+
+    def _made_so_far(self) -> int:
+        return max(self._loaded, 0 if self._makers is None else self._makers.made)
+
+    def _add(self, held: dict[str, Tensor]) -> None:
+        if self.device == "cpu":
+            # a processor computes with half precision slower than without
+            held = {name: tensor.float() if tensor.is_floating_point() else tensor for name, tensor in held.items()}
+        before = len(self.parts), len(self.wholes)
+        for side, known in zip(SIDES, (self.parts, self.wholes), strict=True):
+            known += _surfaces(held, side, self._diffusion_eigenpairs)
         for (part, whole), start in zip(held["pairs"].tolist(), held["truth_starts"].tolist(), strict=True):
-            key = first_part + part, first_whole + whole
+            key = before[0] + part, before[1] + whole
             rows = slice(start, start + len(self.parts[key[0]]))
             self.pairs.append(key)
-            self.truths[key] = held["truth"][rows].long(), held["truth_shares"][rows]
-        self._loaded = number + 1
+            self._truths[key] = held["truth"][rows].long(), held["truth_shares"][rows]
 
 
-def make_block(blocks: Blocks, number: int, k: int, path: Path) -> None:
-    """Make the pairs of a block, with k eigenpairs and their gradients, and write them to a file, unless it is there.
-
-    Pairs with too few vertices are left out, and so are those whose operators are not numbers.
-    """
-    if path.exists():
-        return
-    surfaces: tuple[dict[str, dict[str, np.ndarray]], ...] = ({}, {})
-    keys, truths, shares = [], [], []
-    for pair in blocks(number):
-        meshes = pair.part, pair.whole
-        names = [mesh.content_hash for mesh in meshes]
-        for mesh, name, known in zip(meshes, names, surfaces, strict=True):
-            if name not in known and (found := _operators(mesh, k)) is not None:
-                known[name] = found
-        if pair.ground_truth is None or not all(name in known for name, known in zip(names, surfaces, strict=True)):
-            continue
-        rounded = pair.ground_truth.rounded(pair.whole.vertices)
-        truth, share = np.zeros(pair.part.n_vertices, np.int32), np.zeros(pair.part.n_vertices, np.float32)
-        truth[rounded.part_vertices] = rounded.whole_vertices
-        share[rounded.part_vertices] = surfaces[0][names[0]]["mass"][rounded.part_vertices]
-        keys.append([list(known).index(name) for name, known in zip(names, surfaces, strict=True)])
-        truths.append(truth)
-        shares.append(share / share.sum())
-    arrays: dict[str, np.ndarray] = {
-        "pairs": np.array(keys, np.int32).reshape(-1, 2),
-        "truth": np.concatenate([np.zeros(0, np.int32), *truths]),
-        "truth_shares": np.concatenate([np.zeros(0, np.float32), *shares]),
-        "truth_starts": np.cumsum([0, *map(len, truths)])[:-1],
-    }
-    for side, known in zip(_SIDES, surfaces, strict=True):
-        held = list(known.values())
-        arrays[f"{side}_sizes"] = np.array([len(one["mass"]) for one in held], np.int64)
-        for name in _KEPT if held else ():
-            stacked = (np.stack if name == "values" else np.concatenate)([one[name] for one in held])
-            arrays[f"{side}_{name}"] = stacked.astype(np.float16 if name == "basis" else np.float32)
-    with atomic_write(path) as file:
-        np.savez(file, **arrays)  # type: ignore[arg-type]
-
-
-def _operators(mesh: Mesh, k: int) -> dict[str, np.ndarray] | None:
-    if mesh.n_vertices <= k:
-        return None
-    found = operator_arrays(mesh, eigenpairs(mesh, k), k)
-    found["basis"] = found["basis"].clip(-_STEEPEST, _STEEPEST)
-    return found if all(np.isfinite(array).all() for array in found.values()) else None
-
-
-def _surfaces(held: dict[str, Tensor], side: str) -> list[Surface]:
+def _surfaces(held: dict[str, Tensor], side: str, diffusion_eigenpairs: int) -> list[Surface]:
     sizes = held[f"{side}_sizes"].tolist()
     if not sizes:
         return []
@@ -206,16 +237,22 @@ def _surfaces(held: dict[str, Tensor], side: str) -> list[Surface]:
     found = []
     for number, values in enumerate(held[f"{side}_values"]):
         one = {name: parts[number] for name, parts in of_vertices.items()}
-        # signatures are not kept, and eigenfunctions are those of the basis
-        found.append(Surface(**one, values=values, signatures=one["points"][:, :0], functions=one["basis"][:, 0]))
+        basis = one.pop("basis")
+        found.append(
+            Surface(
+                **one,
+                values=values,
+                # no network that is trained on a stream sees them
+                signatures=one["points"][:, :0],
+                functions=basis[:, 0],
+                basis=basis[..., :diffusion_eigenpairs],
+            )
+        )
     return found
 
 
-def _one_thread() -> None:
-    """A process of many: more threads would wait for each other."""
-    from threadpoolctl import threadpool_limits
-
-    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
-    threadpool_limits(1)
-    torch.set_num_threads(1)
+def _single(surface: Surface) -> Surface:
+    """The same in single precision."""
+    if surface.basis.dtype == torch.float32:
+        return surface
+    return replace(surface, functions=surface.functions.float(), basis=surface.basis.float())

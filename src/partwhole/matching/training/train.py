@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from partwhole.datasets.synthetic.recipe import PairRecipe
 from partwhole.matching.config import TrainingConfig
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.network.diffusion_net import Network, is_made_by, new_network, shapes_of
@@ -30,12 +31,12 @@ from partwhole.matching.training.steps import (
     adam,
     learning_rate,
     losses_of_pair,
-    pair_number,
     plain_steps,
     random_seed,
     reproducibly,
     set_rate,
 )
+from partwhole.matching.training.stream import PairStream
 from partwhole.store.arguments import check_device, in_short
 from partwhole.store.cache import Cache, CacheGiven
 from partwhole.store.progress import Progress, check_progress
@@ -55,7 +56,7 @@ class TrainingRun:
     losses : a row an iteration, a column a term of the loss
     terms : their names
     evaluations : of the watched pairs, in the order they were made
-    seconds : that the iterations took, preparation and evaluations left out
+    seconds : that the iterations took, preparation and evaluations left out; waiting for the pairs of a recipe counts
     """
 
     matcher: Matcher
@@ -70,7 +71,7 @@ class TrainingRun:
 
 
 def train(
-    pairs: Sequence | PreparedPairs,
+    pairs: Sequence | PreparedPairs | PairStream | PairRecipe,
     config: TrainingConfig | None = None,
     *,
     loss: Loss | None = None,
@@ -87,11 +88,12 @@ def train(
     progress: Progress | None = None,
     heartbeat: Callable[[RunState], None] | None = None,
 ) -> TrainingRun:
-    """Train a network to match the parts to the wholes, without ground truth.
+    """Train a network to match the parts to the wholes, without ground truth unless the loss asks for it.
 
     Parameters
     ----------
-    pairs : of any data set; or what `prepare_pairs` made of them
+    pairs : of any data set; or what `prepare_pairs` made of them; or a recipe such as `DefaultRecipe`, whose pairs are made
+        while training goes on, or a `PairStream` of one; `preset("default")` has the choices for these
     config : every choice; `preset("pfaust-h")` has the paper's
     loss : in the place of λ_geo WormholeLoss + λ_ortho OrthogonalityLoss
     network : in the place of the `DiffusionNet` that `config.network` describes; a copy is trained, from the weights it has.
@@ -104,7 +106,7 @@ def train(
     folder : where the run is recorded: weights, state, logs
     resume : go on with the run in the folder
     device : "cpu" or "cuda"
-    cache, workers : for eigenpairs, see `prepare_pairs`
+    cache, workers : for eigenpairs, see `prepare_pairs`; for a recipe, see `PairStream`
     progress : called with (what is done, steps done, steps in all)
     heartbeat : called between iterations, every few seconds, with how far the run has come; what it raises ends the run,
         which is saved first and can go on from there
@@ -131,7 +133,7 @@ def train(
     stock, seed = data.stock, config.optimisation.seed
     record = RunFolder(folder, config, loss, stock, resume=resume)
 
-    with reproducibly(config, device), _threads_for(stock, device), closing(record):
+    with reproducibly(config, device), _threads_for(stock, device), closing(record), closing(data):
         torch.manual_seed(random_seed(seed))
         network = _network(config, network, start).to(device)
         optimiser = adam(network, config, device)
@@ -141,7 +143,7 @@ def train(
         for iteration in range(state.iteration, config.optimisation.iterations):
             set_rate(optimiser, learning_rate(iteration, len(stock), config))
             torch.manual_seed(random_seed(seed, 1, iteration))
-            losses = step(*stock.pairs[pair_number(iteration, len(stock), seed)])
+            losses = step(*stock.pair_at(iteration, seed))
             if recorder.record(losses):
                 _evaluate(network, loss, config, state, data)
             recorder.end_iteration()
@@ -200,12 +202,12 @@ def _steps(
     network: Network,
     optimiser: torch.optim.Optimizer,
     loss: Loss,
-    stock: PreparedPairs,
+    stock: PreparedPairs | PairStream,
     config: TrainingConfig,
     device: str,
 ) -> Step:
     network.train()
-    # surfaces with fewer vertices than eigenpairs were asked for don't fit the buffers of the others
+    # surfaces with fewer vertices than eigenpairs were asked for don't fit the buffers of the others; streams have none
     ragged = len({surface.values.shape[-1] for surface in (*stock.parts, *stock.wholes)}) > 1
     if device == "cpu" or ragged or not network.takes_batches:
         return plain_steps(network, optimiser, loss, stock, config)
@@ -215,10 +217,12 @@ def _steps(
 
 
 @contextmanager
-def _threads_for(stock: PreparedPairs, device: str) -> Iterator[None]:
+def _threads_for(stock: PreparedPairs | PairStream, device: str) -> Iterator[None]:
     """One thread for small surfaces: several would wait for each other longer than they work."""
     before = torch.get_num_threads()
-    if device == "cpu" and max(len(surface) for surface in (*stock.parts, *stock.wholes)) <= _SMALL:
+    # of a stream nobody knows yet how large its surfaces are
+    known = (*stock.parts, *stock.wholes) if isinstance(stock, PreparedPairs) else ()
+    if device == "cpu" and known and max(map(len, known)) <= _SMALL:
         torch.set_num_threads(1)
     try:
         yield

@@ -12,6 +12,7 @@ from partwhole.datasets import Pair, cut_plane, random_cuts
 from partwhole.matching import (
     Benchmark,
     Matcher,
+    PairStream,
     PreparedPairs,
     TrainingConfig,
     distortion,
@@ -111,6 +112,26 @@ def test_the_truth_is_recorded_too(small, still, cache) -> None:
         chosen = still.with_changes(correspondence_weight=3.0, **others)
         slow, fast = (train(pairs, chosen, device=device, cache=cache) for device in ("cpu", "cuda"))
         np.testing.assert_allclose(fast.losses, slow.losses, rtol=5e-3, atol=5e-3)
+
+
+@pytest.mark.gpu
+def test_streams_are_half_as_large_on_the_gpu_and_train_like_on_the_processor(hands, hand_blocks, still) -> None:
+    choices = {
+        "correspondence_weight": 1.0,
+        "distortion_weight": 0.0,
+        "orthogonality_weight": 0.0,
+        "cosine_epochs": None,
+    }
+    sizes = {"map_eigenpairs": 12, "diffusion_eigenpairs": 12, "inputs": "invariants"}
+    chosen = still.with_changes(**choices, **sizes)
+    losses = []
+    for device in ("cpu", "cuda"):
+        stream = PairStream(hands, chosen, blocks=3, first=1, every=4, workers=0, folder=hand_blocks, device=device)
+        losses.append(train(stream, chosen, device=device).losses)
+    assert {surface.basis.dtype for surface in (*stream.parts, *stream.wholes)} == {torch.float16}
+    part, whole = stream.surfaces(*stream.pairs[0])
+    assert {part.basis.dtype, part.functions.dtype, whole.basis.dtype} == {torch.float32}
+    np.testing.assert_allclose(losses[1], losses[0], rtol=5e-3, atol=5e-3)
 
 
 @pytest.mark.gpu
