@@ -284,3 +284,40 @@ def test_a_part_that_points_any_way_up_is_aligned_to_the_whole(small: ModuleType
             assert pair.whole.distances is not None
             errors[upright].append(float(pair.whole.distances[found, torch.from_numpy(cut.vertex_map)].mean()))
     assert np.mean(errors[False]) < 0.5 * np.mean(errors[True])
+
+
+class _Confused(Method):
+    """Knows every vertex of the whole, but takes some vertices of the part for others that lie far away."""
+
+    sees_orientation = False
+
+    def __init__(self, config: TrainingConfig, true: torch.Tensor, taken_for: torch.Tensor, n: int) -> None:
+        super().__init__(config)
+        self.of_whole = torch.eye(n)
+        self.of_part = 0.66 * self.of_whole[true] + 0.75 * self.of_whole[taken_for]
+
+    def encode(self, surface: Surface) -> torch.Tensor:
+        return self.of_part if len(surface) == len(self.of_part) else self.of_whole
+
+    def compare(self, of_part: torch.Tensor, of_whole: torch.Tensor) -> list[Comparison]:
+        return [Comparison(of_part, of_whole)]
+
+
+def test_the_place_decides_where_features_are_confused(given: SurfacePair, cut: Cut, config: TrainingConfig) -> None:
+    true = torch.from_numpy(cut.vertex_map)
+    taken_for = true.clone()
+    # every tenth vertex is taken for the one that is farthest away
+    away = torch.cdist(given.whole.points[true], given.whole.points)
+    taken_for[::10] = away[::10].argmax(dim=1)
+    method = _Confused(config, true, taken_for, len(given.whole))
+    nearest = method.compare(method.of_part, method.of_whole)[0].nearest()
+    assert bool((nearest[::10] != true[::10]).all())
+    moved = given.moved(replace(given.part, points=given.part.points @ rotation("z").T + 5), given.whole, 1.0)
+    for pair in (given, moved):
+        found = search(method, pair, yaw_steps=8, up="auto")
+        assert torch.equal(found.chosen.nearest, true)
+        assert len(found.candidates) == 1
+
+
+def rotation(axis: str) -> torch.Tensor:
+    return torch.from_numpy(rotation_to_vertical(axis, "y")).float()
