@@ -175,15 +175,16 @@ def test_what_goes_wrong_in_another_process_is_told_in_this_one(hands, few, tmp_
         makers.wait_for(1, lambda: None)
 
 
-def test_a_process_that_is_killed_is_told(hands, few, tmp_path) -> None:
-    def kill(what: str, done: int, total: int) -> None:
-        for process in active_children():
-            os.kill(process.pid or 0, signal.SIGKILL)
-
-    stream = PairStream(hands, few, blocks=1, workers=1, folder=tmp_path, progress=kill)
+def test_a_process_that_is_killed_is_told(hands, tmp_path) -> None:
+    # nothing is allowed yet, so the process waits
+    makers = BlockMakers(hands, count=1, k=K, path=lambda number: tmp_path / f"{number}.npz", workers=1, allowed=0)
+    (process,) = active_children()
+    os.kill(process.pid or 0, signal.SIGKILL)
+    process.join()
+    makers.allow(1)
     with pytest.raises(OSError, match="the process that made block 0 of pairs was ended by signal 9, perhaps for lack"):
-        stream.pair_at(0, 0)
-    stream.close()
+        makers.wait_for(0, lambda: None)
+    makers.close()
     assert active_children() == []
     assert "ended with code 1; a script that trains must do so below `if __name__" in blocks._ended(0, 1)
 
