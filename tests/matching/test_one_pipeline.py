@@ -48,7 +48,8 @@ KINDS: dict[str, Callable[[], Pair]] = {
 
 
 # every model with every kind of pair takes minutes; all go the same path
-QUICK = {("default", kind) for kind in KINDS} | {(model, "holes") for model in ("pfaust-h", "pfaust-m", "shrec16-cuts")}
+QUICK = {("default", kind) for kind in KINDS} | {("any-pose", "lying down")}
+QUICK |= {(model, "holes") for model in ("pfaust-h", "pfaust-m", "shrec16-cuts")}
 CASES = [
     pytest.param(model, kind, marks=[] if (model, kind) in QUICK else pytest.mark.slow)
     for model in model_names()
