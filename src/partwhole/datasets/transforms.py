@@ -10,7 +10,7 @@ import numpy as np
 from partwhole.datasets.pairs import GroundTruth, Pair, given_pairs
 from partwhole.mesh import Mesh, decimate
 from partwhole.mesh.decimation import Decimation
-from partwhole.store.progress import Progress
+from partwhole.store.arguments import Progress
 
 # small parts keep as many vertices as frequencies are usually asked of them
 _FEWEST = 300

@@ -17,10 +17,9 @@ from scipy.sparse import csgraph
 from partwhole.geodesics.metrics import Metric
 from partwhole.mesh import Mesh
 from partwhole.mesh.surface import check_mesh, edge_graph
-from partwhole.store.arguments import as_array, check_whole_number, checked_path, in_short
+from partwhole.store.arguments import Progress, as_array, check_whole_number, checked_path, in_short
 from partwhole.store.atomic import atomic_write
 from partwhole.store.compute import available_cores
-from partwhole.store.progress import Progress
 
 if TYPE_CHECKING:
     import torch

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from partwhole.matching.result import MatchResult
     from partwhole.matching.search.method import Method
     from partwhole.matching.session import MatchSession, match
-    from partwhole.matching.training.augmentation import augmented
     from partwhole.matching.training.losses import CorrespondenceLoss, Loss, OrthogonalityLoss, WormholeLoss, distortion
     from partwhole.matching.training.prepared_pairs import PreparedPairs, prepare_pairs
     from partwhole.matching.training.refine import Refined, refine
+    from partwhole.matching.training.steps import augmented
     from partwhole.matching.training.stream import PairStream
     from partwhole.matching.training.train import TrainingRun, train
 
@@ -85,7 +85,6 @@ __all__ = [
 ]
 
 _HOMES = {
-    "training.augmentation": ("augmented",),
     "network.weights": ("card_of", "model_names"),
     "evaluation": ("Benchmark", "evaluate"),
     "training.losses": ("CorrespondenceLoss", "Loss", "OrthogonalityLoss", "WormholeLoss", "distortion"),
@@ -99,6 +98,7 @@ _HOMES = {
     "search.method": ("Method",),
     "readout.maps": ("Comparison", "hard_map", "soft_map", "spectral_map"),
     "network.surface": ("Operators", "Surface", "SurfacePair", "pair_weights", "surface_of"),
+    "training.steps": ("augmented",),
     "training.train": ("TrainingRun", "train"),
 }
 

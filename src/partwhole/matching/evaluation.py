@@ -34,10 +34,9 @@ from partwhole.matching.scans.lift import Lift
 from partwhole.matching.scans.prepare import MOST_VERTICES, PreparedScans, Scans, Templates, prepare_scans
 from partwhole.matching.search.method import Method, check_method
 from partwhole.matching.training.prepared_pairs import filled_cache
-from partwhole.store.arguments import check_device
+from partwhole.store.arguments import Progress, check_device, check_progress
 from partwhole.store.cache import Cache, CacheGiven
 from partwhole.store.compute import free_cores
-from partwhole.store.progress import Progress, check_progress
 
 # wholes whose surfaces and distances are held, and pairs whose surfaces are held for one matcher after the other
 _MOST_WHOLES = 24

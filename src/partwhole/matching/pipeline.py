@@ -40,9 +40,9 @@ from partwhole.matching.search.method import Method
 from partwhole.matching.search.search import SearchResult, WholeEncodings, search
 from partwhole.mesh import Mesh
 from partwhole.mesh.formats.common import counted
+from partwhole.store.arguments import Progress
 from partwhole.store.cache import Cache
 from partwhole.store.compute import free_cores
-from partwhole.store.progress import Progress
 
 
 @contextmanager
@@ -284,11 +284,9 @@ def _remarks(
         if options.up is not None or options.yaw_steps is not None:
             notes.append("the model does not see how surfaces lie in space: up and yaw_steps change nothing")
     elif found.up != (vertical, vertical):
-        axes = f"{found.up[0]} of the part, {found.up[1]} of the whole"
-        found_out = (
-            "the map did not fit as they stand; the vertical was found by trying" if options.up is None else None
-        )
-        notes.append(f"{found_out or 'taken to point up'}: {axes}")
+        tried = "the map did not fit as they stand; the vertical was found by trying"
+        how = tried if options.up is None else "taken to point up"
+        notes.append(f"{how}: {found.up[0]} of the part, {found.up[1]} of the whole")
     evidence = evidence_for(found)
     if evidence < FEW_VERTICES <= part.mesh.n_vertices:
         warnings.append(

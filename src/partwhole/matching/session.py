@@ -27,9 +27,8 @@ from partwhole.matching.scans.prepare import (
     read_scans,
 )
 from partwhole.mesh import Mesh
-from partwhole.store.arguments import check_device, check_whole_number
+from partwhole.store.arguments import Progress, check_device, check_progress, check_whole_number
 from partwhole.store.cache import Cache, CacheGiven
-from partwhole.store.progress import Progress, check_progress
 
 if TYPE_CHECKING:
     from partwhole.matching.search.method import Method

@@ -17,9 +17,9 @@ import numpy as np
 
 from partwhole.mesh.surface import Mesh
 from partwhole.spectral.eigen import Eigenpairs, eigenpairs
+from partwhole.store.arguments import Progress
 from partwhole.store.cache import Cache
 from partwhole.store.compute import available_cores
-from partwhole.store.progress import Progress
 
 # raised with every change of the code that changes the numbers
 _SCHEMA = 1

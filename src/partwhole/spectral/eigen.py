@@ -309,6 +309,30 @@ def spectral_gradients(
     return gx @ basis.functions, gy @ basis.functions
 
 
+def operator_arrays(mesh: Mesh, pairs: Eigenpairs, diffusion_eigenpairs: int) -> dict[str, np.ndarray]:
+    """What a network needs of a mesh, float32: positions, normals, vertex areas, eigenvalues, and `basis`, the first
+    eigenfunctions and their gradients.
+
+    Examples
+    --------
+    >>> from partwhole.datasets import sphere
+    >>> from partwhole.spectral import eigenpairs
+    >>> ball = sphere(100)
+    >>> operator_arrays(ball, eigenpairs(ball, 20), 8)["basis"].shape
+    (100, 3, 8)
+    """
+    few = pairs.first(diffusion_eigenpairs)
+    frame = gradients(mesh)
+    found = {
+        "points": mesh.vertices,
+        "normals": mesh.vertex_normals,
+        "mass": pairs.mass,
+        "values": pairs.values,
+        "basis": np.stack([few.functions, *spectral_gradients(few, frame.gx, frame.gy)], axis=1),
+    }
+    return {name: np.ascontiguousarray(array, np.float32) for name, array in found.items()}
+
+
 def _lowest(S: sparse.csr_array, k: int) -> tuple[Float[np.ndarray, "k"], Float[np.ndarray, "m k"]]:
     """The k smallest eigenvalues of a symmetric matrix that is positive semi-definite, and orthonormal vectors."""
     m = S.shape[0]

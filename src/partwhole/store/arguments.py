@@ -17,6 +17,9 @@ import numpy as np
 
 _LONGEST = 60
 
+# called with (what is done, steps done, steps in all), from 0 steps to all of them; 0 in all: nobody knows yet
+Progress = Callable[[str, int, int], None]
+
 
 def check_whole_number(name: str, value: Any, *, or_none: bool = False) -> None:
     """
@@ -122,3 +125,13 @@ def how_to_install(extra: Extra) -> str:
     python = f'"{sys.executable}"' if " " in sys.executable else sys.executable or "python"
     # double quotes, which the shells of all systems know
     return " ".join([python, "-m pip install", *(f'"{requirement}"' for requirement in EXTRAS[extra])])
+
+
+def check_progress(progress: Any) -> None:
+    """Raise ValueError unless this can be called, or is None.
+
+    >>> check_progress(True)
+    Traceback (most recent call last):
+    ValueError: progress must be a function that is called with (what is done, steps done, steps in all), or None, got True
+    """
+    check_function("progress", progress, called_with="(what is done, steps done, steps in all)")

@@ -18,9 +18,9 @@ import torch
 import partwhole.matching.training.blocks as blocks
 from partwhole.datasets import DefaultRecipe, PairRecipe
 from partwhole.matching import PairStream, TrainingConfig
-from partwhole.matching.network.operator_arrays import operator_arrays
 from partwhole.matching.training.blocks import BlockMakers, block_path, make_block
 from partwhole.spectral import eigenpairs
+from partwhole.spectral.eigen import operator_arrays
 from partwhole.store.cache import hash_of
 
 K = 12

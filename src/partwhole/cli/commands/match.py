@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from partwhole.cli.shared.console import Console, plain_memory_errors
-from partwhole.cli.shared.imported import can_be_cached, imported_method, is_import_path
+from partwhole.cli.shared.imported import can_be_cached, imported_method
 from partwhole.cli.shared.match_batch import (
     TABLE,
     Entry,
@@ -40,6 +40,7 @@ from partwhole.cli.shared.options import (
     below,
     check_folder,
     check_torch,
+    is_import_path,
     model_file,
     open_cache,
     output_folder,

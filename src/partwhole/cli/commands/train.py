@@ -25,6 +25,7 @@ from partwhole.cli.shared.data_options import (
     SetName,
     SetOption,
     check_memory,
+    check_recipe_words,
     data_files,
     guess_set,
     hold_out,
@@ -55,7 +56,6 @@ from partwhole.cli.shared.recipe_options import (
     BlocksOption,
     RecipeName,
     RecipeOption,
-    check_recipe_words,
     recipe_files,
     recipe_from,
 )
@@ -318,7 +318,7 @@ def _run(
 ) -> None:
     """Train, and print the result or how to resume."""
     weights = [None if file is None else Path(file) for file in (request.start, request.teacher)]
-    reads = [*weights, *data_files(request.data), *recipe_files(request.assets)]
+    reads = [*weights, *data_files(request.data), *(recipe_files(request.assets) if request.recipe else ())]
     check_folder(folder, RUN_FILES, reads, option="--resume" if resume else "--output")
     check_torch(request.device)
     from partwhole.matching.training.run_folder import MODEL, STATE

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from partwhole.store.arguments import Progress
 from partwhole.store.atomic import atomic_write
-from partwhole.store.progress import Progress
 
 # what to do when memory runs out
 MEMORY_REMEDY = "take fewer pairs, or smaller meshes (partwhole.decimate makes them)"

@@ -17,7 +17,7 @@ from partwhole.criterion.thresholds import boundary_criterion, same_loop_criteri
 from partwhole.datasets.cutting.cuts import Cut
 from partwhole.geodesics.metrics import Metric
 from partwhole.mesh import Mesh
-from partwhole.store.progress import Progress
+from partwhole.store.arguments import Progress
 from partwhole.store.text import as_text
 from partwhole.viewer.figures.render import Axis
 

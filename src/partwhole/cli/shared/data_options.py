@@ -266,3 +266,21 @@ def _bodies(split: Split) -> Pairs:
     chosen = pairs[:count] if split == "train" else pairs[count:]
     chosen.name = f"{pairs.name}, {split}"
     return chosen
+
+
+def check_recipe_words(name: str | None, given: Mapping[str, Any], *, only: Mapping[str, Any]) -> None:
+    """Raise ValueError for options that don't go together.
+
+    Parameters
+    ----------
+    name : of the recipe; None: there is none
+    given : options that name data, or ask something of them; None if not given
+    only : options that say something about a recipe
+    """
+    if name is None:
+        words, remedy = only, "goes with --recipe; leave it out, or add --recipe default"
+    else:
+        words, remedy = given, f"does not go with --recipe {name}, which makes its own pairs; leave one of them out"
+    misplaced = [option for option, value in words.items() if value is not None]
+    if misplaced:
+        raise ValueError(f"{misplaced[0]} {remedy}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from partwhole.cli.shared.console import Console, write_json, write_text
 from partwhole.cli.shared.options import output_folder
 from partwhole.evaluation import Calibration, Evaluation, Table, calibration_plot, pck_plot
-from partwhole.store.progress import Progress
+from partwhole.store.arguments import Progress
 from partwhole.store.text import as_text
 
 if TYPE_CHECKING:

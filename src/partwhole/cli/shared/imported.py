@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -12,21 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from partwhole.cli.shared.console import Console
-from partwhole.cli.shared.options import Device, load_models, model_file
+from partwhole.cli.shared.options import Device, is_import_path, load_models, model_file
 
 if TYPE_CHECKING:
     from partwhole.matching.search.method import Method
-
-_IMPORT_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
-
-
-def is_import_path(model: str | Path) -> bool:
-    """Whether this is `package.module:name`, and no file.
-
-    >>> is_import_path("mine.methods:Signatures"), is_import_path("default"), is_import_path("runs/a.safetensors")
-    (True, False, False)
-    """
-    return bool(_IMPORT_PATH.fullmatch(str(model))) and not Path(model).exists()
 
 
 def weight_files(models: Sequence[str | Path]) -> list[Path]:

@@ -53,6 +53,10 @@ RUN_FILES = (
 )
 
 
+# package.module:name
+_IMPORT_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+
+
 def complete_model(incomplete: str) -> list[str]:
     """Models that begin like this, for shell completion: built-in ones, files of weights and folders of runs."""
     from partwhole.matching.network.weights import model_names
@@ -220,6 +224,15 @@ def load_models(paths: Sequence[Path], device: Device) -> dict[str, Matcher]:
     if repeated:
         raise ValueError(f"--model {repeated[0]} is given twice")
     return {label: Matcher.load(file, device=device) for label, file in zip(_labels(files), files, strict=True)}
+
+
+def is_import_path(model: str | Path) -> bool:
+    """Whether this is `package.module:name`, and no file.
+
+    >>> is_import_path("mine.methods:Signatures"), is_import_path("default"), is_import_path("runs/a.safetensors")
+    (True, False, False)
+    """
+    return bool(_IMPORT_PATH.fullmatch(str(model))) and not Path(model).exists()
 
 
 def model_file(given: str | Path) -> Path:

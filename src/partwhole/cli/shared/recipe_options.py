@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -41,24 +40,6 @@ BlocksOption = Annotated[
 BLOCKS = 600
 # surfaces of a block of bodies have so many vertices at least, of those at most
 _SMALLEST = 0.4
-
-
-def check_recipe_words(name: RecipeName | None, given: Mapping[str, Any], *, only: Mapping[str, Any]) -> None:
-    """Raise ValueError for options that don't go together.
-
-    Parameters
-    ----------
-    name : of the recipe; None: there is none
-    given : options that name data, or ask something of them; None if not given
-    only : options that say something about a recipe
-    """
-    if name is None:
-        words, remedy = only, "goes with --recipe; leave it out, or add --recipe default"
-    else:
-        words, remedy = given, f"does not go with --recipe {name}, which makes its own pairs; leave one of them out"
-    misplaced = [option for option, value in words.items() if value is not None]
-    if misplaced:
-        raise ValueError(f"{misplaced[0]} {remedy}")
 
 
 def recipe_from(name: RecipeName, assets: Path | str | None, vertices: int | None, seed: int) -> PairRecipe:

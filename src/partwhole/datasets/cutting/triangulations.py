@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole.datasets.shapes.relaxing import flip_edges, relax_step
+from partwhole.datasets.shapes.bodies.meshing import flip_edges, relax_step
 from partwhole.mesh import Mesh, decimate
 
 # how many of the nearest vertices have their triangles looked at

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from partwhole.datasets.shapes.bodies.meshing import Grid, march, smooth_minimum
+from partwhole.datasets.shapes.bodies.meshing import Grid, flip_edges, march, relax_step, smooth_minimum
 from partwhole.datasets.shapes.bodies.rig import Flesh, Vector, distance_to
-from partwhole.datasets.shapes.relaxing import flip_edges, relax_step
 from partwhole.mesh import Mesh
 from partwhole.mesh.decimation import decimate
 

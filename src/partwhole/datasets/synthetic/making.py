@@ -19,8 +19,7 @@ from partwhole.datasets.synthetic.generated import BodyPoses
 from partwhole.datasets.synthetic.made_folder import MadeFolder
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import read_mesh
-from partwhole.store.arguments import checked_path
-from partwhole.store.progress import Progress, check_progress
+from partwhole.store.arguments import Progress, check_progress, checked_path
 from partwhole.store.text import displayable
 
 Matched = Literal["own", "others", "all"]

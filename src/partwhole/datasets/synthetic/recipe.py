@@ -1,6 +1,6 @@
 """Recipes of training pairs: pairs in blocks without end, each block decided by its number.
 
-`DefaultRecipe` makes the pairs that the built-in model `default` is trained on; `BodiesRecipe` needs no files.
+`DefaultRecipe` makes the pairs that the built-in model `any-pose` was trained on; `BodiesRecipe` needs no files.
 """
 
 from __future__ import annotations

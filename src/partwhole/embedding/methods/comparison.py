@@ -13,7 +13,7 @@ from jaxtyping import Float
 from partwhole.embedding.methods.baselines import METHODS, named
 from partwhole.embedding.methods.quality import map_stress, procrustes_error
 from partwhole.embedding.methods.task import EmbeddingMethod, EmbeddingTask, check_connected
-from partwhole.store.progress import Progress
+from partwhole.store.arguments import Progress
 
 __all__ = [
     "METHODS",

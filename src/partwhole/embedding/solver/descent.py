@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole.embedding.solver.stress import Solve
-from partwhole.store.progress import Progress
+from partwhole.store.arguments import Progress
 
 Function = Callable[[Float[np.ndarray, "n k"]], tuple[float, Float[np.ndarray, "n k"]]]
 

@@ -17,7 +17,7 @@ from partwhole.embedding.solver.pairs import Pairs, checked_n_components, checke
 from partwhole.embedding.solver.result import EmbeddingWarning, MDSResult
 from partwhole.embedding.solver.stress import Stress, laplacian_solver
 from partwhole.embedding.solver.threads import RowThreads, one_blas_thread
-from partwhole.store.progress import Progress
+from partwhole.store.arguments import Progress
 
 # majorisation hands over to the finish when its steps have come down to this share of the size of the configuration
 _NEAR = 1e-3

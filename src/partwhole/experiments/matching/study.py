@@ -26,8 +26,8 @@ from partwhole.matching.training.prepared_pairs import PreparedPairs, prepare_pa
 from partwhole.matching.training.run_folder import MODEL, STATE, RunState
 from partwhole.matching.training.train import train
 from partwhole.mesh import Mesh
+from partwhole.store.arguments import Progress
 from partwhole.store.cache import Cache, hash_of
-from partwhole.store.progress import Progress
 
 READ_OUTS: tuple[ReadOut, ...] = ("spectral", "features")
 

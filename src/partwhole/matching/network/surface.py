@@ -16,7 +16,6 @@ from partwhole.geodesics import geodesic_distances
 from partwhole.geodesics.distances import DistanceMethod
 from partwhole.matching.config import LossConfig, Mask, MaskedBy, NetworkInputs
 from partwhole.matching.network.invariants import count_of_invariants, rotation_invariants
-from partwhole.matching.network.operator_arrays import operator_arrays
 from partwhole.mesh import Mesh
 from partwhole.mesh.surface import check_mesh, integrated_mean_curvature
 from partwhole.spectral import (
@@ -26,6 +25,7 @@ from partwhole.spectral import (
     wave_kernel_signature,
 )
 from partwhole.spectral import eigenpairs as compute_eigenpairs
+from partwhole.spectral.eigen import operator_arrays
 from partwhole.store.cache import Cache, CacheGiven
 
 # for surfaces of area 1, the same on the part and on the whole, so that signatures can be compared

@@ -25,8 +25,8 @@ from partwhole.matching.scans.units import Scaling, percent, scaling_of
 from partwhole.mesh import Mesh, decimate, read_mesh
 from partwhole.mesh.formats.common import MeshWarning, counted
 from partwhole.mesh.topology import consistent_orientation
+from partwhole.store.arguments import Progress
 from partwhole.store.compute import first_largest
-from partwhole.store.progress import Progress
 
 
 class Templates:

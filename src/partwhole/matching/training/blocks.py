@@ -16,9 +16,9 @@ import numpy as np
 
 from partwhole.datasets.pairs import Pair
 from partwhole.datasets.synthetic.recipe import PairRecipe
-from partwhole.matching.network.operator_arrays import operator_arrays
 from partwhole.mesh import Mesh
 from partwhole.spectral import eigenpairs
+from partwhole.spectral.eigen import operator_arrays
 from partwhole.store.atomic import atomic_write
 from partwhole.store.cache import hash_of
 

@@ -17,7 +17,7 @@ from partwhole.matching.search.method import Method
 from partwhole.matching.training.losses import Loss, loss_of
 from partwhole.matching.training.prepared_pairs import PreparedPairs, prepare_pairs
 from partwhole.matching.training.stream import PairStream
-from partwhole.store.progress import Progress
+from partwhole.store.arguments import Progress
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,9 +20,8 @@ from partwhole.matching.config import TrainingConfig
 from partwhole.matching.network.surface import Surface, distances_of, pair_weights, surface_of, whole_with_loss
 from partwhole.mesh import Mesh
 from partwhole.spectral.cached import fill_cache, is_cached
-from partwhole.store.arguments import check_device, check_whole_number
+from partwhole.store.arguments import Progress, check_device, check_whole_number
 from partwhole.store.cache import Cache, CacheGiven, hash_of
-from partwhole.store.progress import Progress
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -22,10 +22,9 @@ from partwhole.matching.config import TrainingConfig
 from partwhole.matching.network.surface import Surface
 from partwhole.matching.training.blocks import SIDES, BlockMakers, block_path, make_block
 from partwhole.matching.training.prepared_pairs import protocol
-from partwhole.store.arguments import check_device, check_whole_number, checked_path, in_short
+from partwhole.store.arguments import Progress, check_device, check_progress, check_whole_number, checked_path, in_short
 from partwhole.store.cache import hash_of
 from partwhole.store.compute import available_cores
-from partwhole.store.progress import Progress, check_progress
 
 # sizes of the buffers that pairs of any size are copied into
 PART_SIZES = (384, 768, 1152, 1600, 2112, 2816, 3840, 5120)

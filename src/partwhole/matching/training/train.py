@@ -37,9 +37,8 @@ from partwhole.matching.training.steps import (
     set_rate,
 )
 from partwhole.matching.training.stream import PairStream
-from partwhole.store.arguments import check_device, in_short
+from partwhole.store.arguments import Progress, check_device, check_progress, in_short
 from partwhole.store.cache import Cache, CacheGiven
-from partwhole.store.progress import Progress, check_progress
 
 # vertices of surfaces that one thread trains on as fast as several
 _SMALL = 1000

@@ -20,7 +20,7 @@ from partwhole.geodesics import geodesic_distances
 from partwhole.geodesics.distances import DistanceMethod, distances_from_each
 from partwhole.mesh import Mesh
 from partwhole.mesh.formats.common import counted
-from partwhole.store.progress import Progress
+from partwhole.store.arguments import Progress
 from partwhole.viewer.page.paths import Tracer
 
 # as in `Criterion` for float32, which is plenty for what is looked at

@@ -7,7 +7,13 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from partwhole.datasets.shapes.bodies.plans.common import (
+from partwhole.datasets.shapes.bodies.rig import (
+    Bone,
+    Flesh,
+    Hinge,
+    Skeleton,
+    Style,
+    Vector,
     X,
     Y,
     Z,
@@ -20,7 +26,6 @@ from partwhole.datasets.shapes.bodies.plans.common import (
     tilted,
     unit,
 )
-from partwhole.datasets.shapes.bodies.rig import Bone, Flesh, Hinge, Skeleton, Style, Vector
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,13 @@ from partwhole.datasets.shapes.bodies.plans.animals import (
     tail_of,
     trunk_of,
 )
-from partwhole.datasets.shapes.bodies.plans.common import (
+from partwhole.datasets.shapes.bodies.rig import (
+    Bone,
+    Flesh,
+    Hinge,
+    Skeleton,
+    Style,
+    Vector,
     X,
     Y,
     Z,
@@ -25,7 +31,6 @@ from partwhole.datasets.shapes.bodies.plans.common import (
     scaled,
     unit,
 )
-from partwhole.datasets.shapes.bodies.rig import Bone, Flesh, Hinge, Skeleton, Style, Vector
 
 _ARMS_UP = {"arm": (0.0, 65.0), "lower arm": (-30.0,)}
 _ARMS_AHEAD = {"arm": (-70.0, 5.0), "lower arm": (-25.0,)}

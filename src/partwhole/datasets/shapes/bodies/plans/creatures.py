@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from partwhole.datasets.shapes.bodies.plans.common import (
+from partwhole.datasets.shapes.bodies.rig import (
+    Bone,
+    Flesh,
+    Hinge,
+    Skeleton,
+    Style,
+    Vector,
     X,
     Y,
     Z,
@@ -21,7 +27,6 @@ from partwhole.datasets.shapes.bodies.plans.common import (
     tilted,
     unit,
 )
-from partwhole.datasets.shapes.bodies.rig import Bone, Flesh, Hinge, Skeleton, Style, Vector
 
 # Thinner than this, in units of a body of length 1, flesh costs too fine a grid.
 _THIN = 0.018

@@ -4,8 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwhole.datasets.shapes.bodies.plans.common import X, Y, Z, cross, factors, plus, scaled, unit
-from partwhole.datasets.shapes.bodies.rig import Bone, Flesh, Hinge, Skeleton, Vector
+from partwhole.datasets.shapes.bodies.rig import (
+    Bone,
+    Flesh,
+    Hinge,
+    Skeleton,
+    Vector,
+    X,
+    Y,
+    Z,
+    cross,
+    factors,
+    plus,
+    scaled,
+    unit,
+)
 
 
 def hand(rng: np.random.Generator) -> Skeleton:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwhole.datasets.shapes.bodies.plans.common import (
+from partwhole.datasets.shapes.bodies.rig import (
+    Bone,
+    Flesh,
+    Hinge,
+    Skeleton,
+    Vector,
     X,
     Y,
     Z,
@@ -16,7 +21,6 @@ from partwhole.datasets.shapes.bodies.plans.common import (
     scaled,
     unit,
 )
-from partwhole.datasets.shapes.bodies.rig import Bone, Flesh, Hinge, Skeleton, Vector
 
 
 def biped(rng: np.random.Generator) -> Skeleton:

@@ -4,8 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwhole.datasets.shapes.bodies.plans.common import X, Y, Z, factors, pair, pair_of_points, plus, scaled, unit
-from partwhole.datasets.shapes.bodies.rig import Bone, Flesh, Hinge, Skeleton
+from partwhole.datasets.shapes.bodies.rig import (
+    Bone,
+    Flesh,
+    Hinge,
+    Skeleton,
+    X,
+    Y,
+    Z,
+    factors,
+    pair,
+    pair_of_points,
+    plus,
+    scaled,
+    unit,
+)
 
 
 def quadruped(rng: np.random.Generator) -> Skeleton:

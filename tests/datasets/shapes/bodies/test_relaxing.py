@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from partwhole.datasets.cutting.cuts import cut_plane
+from partwhole.datasets.shapes.bodies.meshing import flip_edges, relax_step
 from partwhole.datasets.shapes.primitives import slivers, sphere, torus
-from partwhole.datasets.shapes.relaxing import flip_edges, relax_step
 from partwhole.mesh import Mesh
 
 
