@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import os
 import zipfile
 import zlib
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float, Int
+
+from partwhole.store.arguments import checked_path
 
 
 def read_numbers(path: Path, columns: int = 1) -> Float[np.ndarray, "r c"]:
@@ -50,3 +53,20 @@ def read_npz(path: Path) -> dict[str, np.ndarray]:
         # RuntimeError: the archive asks for a password, or for a compression that there is not
         except (ValueError, EOFError, zipfile.BadZipFile, zlib.error, MemoryError, RuntimeError) as error:
             raise ValueError(f"{path} is not a whole .npz file of plain numbers: {error}") from None
+
+
+def asset_file(path: str | os.PathLike[str], name: str, what: str) -> Path:
+    """The file itself, or the one of this name in a folder; FileNotFoundError says what it would be.
+
+    Parameters
+    ----------
+    path : of the file, which ends in .npz, or of its folder
+    name : of the file in a folder
+    what : it holds
+    """
+    given = checked_path("path", path)
+    file = given / name if given.suffix != ".npz" else given
+    if not file.is_file():
+        where = f"{given} holds no {name}" if given.suffix != ".npz" else f"there is no file {given}"
+        raise FileNotFoundError(f"{where}, {what}")
+    return file

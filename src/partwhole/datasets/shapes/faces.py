@@ -10,9 +10,9 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
-from partwhole.datasets.number_files import read_npz
+from partwhole.datasets.number_files import asset_file, read_npz
 from partwhole.mesh import Mesh
-from partwhole.store.arguments import as_numbers, check_seed, checked_path
+from partwhole.store.arguments import as_numbers, check_seed
 
 FILE = "faces_mit.npz"
 WHAT = (
@@ -45,11 +45,7 @@ class Faces:
     path: Path
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        given = checked_path("path", path)
-        file = given / FILE if given.suffix != ".npz" else given
-        if not file.is_file():
-            where = f"{given} holds no {FILE}" if given.suffix != ".npz" else f"there is no file {given}"
-            raise FileNotFoundError(f"{where}, {WHAT}")
+        file = asset_file(path, FILE, WHAT)
         object.__setattr__(self, "path", file)
         object.__setattr__(self, "_arrays", _checked(read_npz(file), file))
 

@@ -11,10 +11,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy import sparse
 
-from partwhole.datasets.number_files import read_npz
+from partwhole.datasets.number_files import asset_file, read_npz
 from partwhole.datasets.shapes.people_poses import NEEDED, Turns, random_turns
 from partwhole.mesh import Mesh
-from partwhole.store.arguments import checked_path
 
 FILE = "bodies_cc0.npz"
 WHAT = (
@@ -61,11 +60,7 @@ class People:
     path: Path
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        given = checked_path("path", path)
-        file = given / FILE if given.suffix != ".npz" else given
-        if not file.is_file():
-            where = f"{given} holds no {FILE}" if given.suffix != ".npz" else f"there is no file {given}"
-            raise FileNotFoundError(f"{where}, {WHAT}")
+        file = asset_file(path, FILE, WHAT)
         object.__setattr__(self, "path", file)
         object.__setattr__(self, "_arrays", _checked(read_npz(file), file))
 
