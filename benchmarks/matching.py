@@ -22,7 +22,7 @@ from partwhole.matching import Matcher, Surface, TrainingConfig, distortion, pre
 from partwhole.matching.config import ReadOut
 from partwhole.matching.network.diffusion_net import new_network
 from partwhole.matching.training.losses import loss_of
-from partwhole.matching.training.steps import adam, pair_number, plain_steps, random_seed, reproducibly
+from partwhole.matching.training.steps import adam, plain_steps, random_seed, reproducibly
 from recording import heading, save, table
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -119,7 +119,7 @@ def iterations(pairs: Pairs, count: int) -> list[list[str]]:
             def one(step: Callable = step, numbers: object = numbers, stock: object = stock) -> torch.Tensor:
                 iteration = next(numbers)
                 torch.manual_seed(random_seed(0, 1, iteration))
-                return step(*stock.pairs[pair_number(iteration, len(stock), 0)])
+                return step(stock.pair_at(iteration, 0))
 
             losses = [one() for _ in range(count)]
             curves[name] = torch.stack(losses).sum(dim=1).cpu().numpy()

@@ -118,7 +118,8 @@ class OptimisationConfig(Group):
 
     Attributes
     ----------
-    iterations : one pair each
+    iterations : steps of the optimiser
+    batch : pairs a step; the gradient is that of their mean loss
     learning_rate, final_learning_rate : of Adam, falling along half a cosine
     cosine_epochs : length of that half cosine in passes over the pairs, as the authors count; None: the whole run
     gradient_norm : the gradient is clipped at
@@ -129,6 +130,7 @@ class OptimisationConfig(Group):
     """
 
     iterations: int = _count(20_000)
+    batch: int = _count(1)
     learning_rate: float = _positive(1e-3)
     final_learning_rate: float = _positive(1e-4)
     cosine_epochs: int | None = _count(300)

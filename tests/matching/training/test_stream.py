@@ -91,6 +91,22 @@ def test_blocks_come_one_after_the_other(balls, few) -> None:
     stream.close()
 
 
+def test_the_pairs_of_a_batch_fit_one_size_of_buffers(hands, few, hand_blocks, monkeypatch) -> None:
+    # of the parts some are smaller than this, some larger
+    monkeypatch.setattr("partwhole.matching.training.stream.PART_SIZES", (128,))
+    stream = PairStream(hands, few, blocks=3, first=3, workers=0, folder=hand_blocks)
+    drawn = [stream.batch_at(t, 0, 4) for t in range(100)]
+    for number, batch in enumerate(drawn):
+        assert batch[0] == stream.pair_at(number, 0)
+        assert len({stream.buffer_size(*pair) for pair in batch}) == 1
+        for part, whole in batch:
+            sizes = stream.buffer_size(part, whole)
+            assert sizes[0] >= len(stream.parts[part])
+            assert sizes[1] >= len(stream.wholes[whole])
+    assert len({stream.buffer_size(*pair) for pair in stream.pairs}) > 1
+    assert {pair for batch in drawn for pair in batch[1:]} == set(stream.pairs)
+
+
 def test_temporary_blocks_are_removed_as_soon_as_they_are_read(balls, few, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with PairStream(balls(), few, blocks=2, workers=0) as stream:

@@ -105,7 +105,7 @@ def test_torch_is_left_as_it_was(stock, config, monkeypatch) -> None:
             assert torch.equal(torch.rand(3), expected)
             assert torch.get_float32_matmul_precision() == precision
             torch.manual_seed(1)
-            monkeypatch.setattr(steps, "losses_of_pair", lambda *_, **__: 1 / 0)
+            monkeypatch.setattr(steps, "losses_of_pairs", lambda *_, **__: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 train(stock, config)
             monkeypatch.undo()
@@ -134,6 +134,15 @@ def test_losses_of_a_pair_are_the_loss_of_its_soft_map(stock, config) -> None:
     assert losses_of_pair(network, loss, part, whole, config).tolist() != found.tolist()
 
 
+def test_a_batch_has_the_mean_loss_of_its_pairs_and_takes_the_next_ones(stock, config) -> None:
+    quiet = config.with_changes(iterations=3, batch=2, learning_rate=1e-12, final_learning_rate=1e-12, **STILL)
+    alone = train(stock, quiet.with_changes(iterations=6, batch=1)).losses
+    np.testing.assert_allclose(train(stock, quiet).losses, alone.reshape(3, 2, -1).mean(axis=1), rtol=1e-4)
+    # the learning rate falls with the passes over the pairs, of which there are twice as many
+    passes = config.with_changes(cosine_epochs=4)
+    assert learning_rate(6, 6, passes.with_changes(batch=2)) == learning_rate(12, 6, passes)
+
+
 def test_a_step_is_a_step_of_adam_along_the_clipped_gradient(stock, config) -> None:
     quiet = config.with_changes(gradient_norm=1e-3, **STILL)
     torch.manual_seed(0)
@@ -144,7 +153,7 @@ def test_a_step_is_a_step_of_adam_along_the_clipped_gradient(stock, config) -> N
     step = plain_steps(network, adam(network, quiet, "cpu"), loss, stock, quiet)
     reference = torch.optim.Adam(twin.parameters(), lr=rate)
     for part, whole in stock.pairs:
-        found = step(part, whole)
+        found = step((part, whole))
         reference.zero_grad()
         terms = losses_of_pair(twin, loss, stock.parts[part], stock.wholes[whole], quiet)
         terms.sum().backward()

@@ -59,8 +59,12 @@ class PreparedPairs:
         return (one if truth is None else one.with_truth(*truth)), other
 
     def pair_at(self, iteration: int, seed: int) -> tuple[int, int]:
-        """Numbers of part and whole that an iteration takes."""
+        """Numbers of part and whole that an iteration takes, if it takes one pair."""
         return self.pairs[pair_number(iteration, len(self), seed)]
+
+    def batch_at(self, iteration: int, seed: int, size: int) -> list[tuple[int, int]]:
+        """The pairs that an iteration takes if each takes so many: the next ones of the pass."""
+        return [self.pair_at(iteration * size + k, seed) for k in range(size)]
 
     @property
     def content_hash(self) -> str:

@@ -165,7 +165,7 @@ def _adapted(
     optimiser = adam(network, config, start.device.type)
     as_it_is = not (augmentation or dropout)
     on_gpu = _on_gpu(start)
-    both = None
+    together: tuple[Surface, ...] = ()
     if on_gpu and network.takes_batches and part.values.shape == whole.values.shape:
         # a step of a single pair waits for the launch of its kernels: half as many if part and whole are a batch
         from partwhole.matching.training.cuda.captured import Buffers
@@ -173,11 +173,11 @@ def _adapted(
         assert whole.distances is not None
         masked = whole.mask is not None
         buffers = Buffers.of_size(len(part), len(whole), part, whole.distances.dtype, whole_mask=masked)
-        buffers.load(part, whole)
-        part, whole, both = buffers.part, buffers.whole, buffers.both
+        buffers.load((part, whole))
+        (part, whole), together = buffers.pairs[0], buffers.together
 
     def step_as_it_is() -> Tensor:
-        terms = losses_of_pair(network, loss, part, whole, config, augment=False, both=both)
+        terms = losses_of_pair(network, loss, part, whole, config, augment=False, together=together)
         descend(network, optimiser, terms, config)
         return terms.detach()
 
@@ -196,7 +196,7 @@ def _adapted(
             terms = take()
         else:
             with torch.set_grad_enabled(as_it_is and step < steps):
-                terms = losses_of_pair(network, loss, part, whole, config, augment=False, both=both)
+                terms = losses_of_pair(network, loss, part, whole, config, augment=False, together=together)
         waiting.append((terms.sum().detach(), weights))
         if len(waiting) == at_once or step == steps:
             for value, before in waiting:
@@ -211,7 +211,7 @@ def _adapted(
         if not as_it_is:
             torch.manual_seed(random_seed(seed, 1, step))
             trained = network.train(dropout)
-            terms = losses_of_pair(trained, loss, part, whole, config, augment=augmentation, both=both)
+            terms = losses_of_pair(trained, loss, part, whole, config, augment=augmentation, together=together)
         if not take:
             descend(network, optimiser, terms, config)
     with torch.no_grad():

@@ -1,11 +1,12 @@
-"""One step of training on one pair: augmentation, the loss of its soft map, and a step of Adam down that loss."""
+"""One step of training on a pair or a few: augmentation, the loss of its soft map, and a step of Adam down that loss."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -35,7 +36,8 @@ def learning_rate(iteration: int, n_pairs: int, config: TrainingConfig) -> float
     if config.optimisation.cosine_epochs is None:
         share = iteration / config.optimisation.iterations
     else:
-        share = min(1.0, iteration // n_pairs / config.optimisation.cosine_epochs)
+        passes = iteration * config.optimisation.batch // n_pairs
+        share = min(1.0, passes / config.optimisation.cosine_epochs)
     high, low = config.optimisation.learning_rate, config.optimisation.final_learning_rate
     return low + (high - low) * (1 + math.cos(math.pi * share)) / 2
 
@@ -45,36 +47,46 @@ def random_seed(*numbers: int) -> int:
     return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0] >> 1)
 
 
-# one step on (number of the part, number of the whole), which gives the terms of the loss
-Step = Callable[[int, int], Tensor]
+# one step on pairs (number of the part, number of the whole), which gives the terms of their mean loss
+Step = Callable[..., Tensor]
 
 
-def losses_of_pair(
+def losses_of_pairs(
     network: Network,
     loss: Loss,
-    part: Surface,
-    whole: Surface,
+    pairs: Sequence[tuple[Surface, Surface]],
     config: TrainingConfig,
     *,
     augment: bool = True,
-    both: Surface | None = None,
+    together: Sequence[Surface] = (),
 ) -> Tensor:
-    """The terms of the loss for one pair, each a number.
+    """The terms of the loss, each a number: the mean over the pairs.
 
     Parameters
     ----------
     augment : False shows the network the surfaces as they are
-    both : part and whole as a batch of one size, which a GPU gets through in half the time; as many vertices of each count
-        as `part` and `whole` have
+    together : all parts, then all wholes, in batches of one size, which a GPU gets through in less time; as many vertices
+        of each count as the surface in `pairs` has
     """
     seen = (lambda surface: augmented(surface, config)) if augment else (lambda surface: surface)
-    if both is None:
-        of_part, of_whole = (network.encode(seen(surface)) for surface in (part, whole))
+    surfaces = [part for part, _ in pairs] + [whole for _, whole in pairs]
+    if together:
+        encoded = [row for batch in together for row in network.encode(seen(batch))]
+        features = [row[: len(surface)] for row, surface in zip(encoded, surfaces, strict=True)]
     else:
-        features = network.encode(seen(both))
-        of_part, of_whole = features[0, : len(part)], features[1, : len(whole)]
-    P = soft_map(*network.pair(of_part, of_whole), config.loss.temperature, absent=whole.absent)
-    return torch.stack([term(P, part, whole) for term in loss.terms()])
+        features = [network.encode(seen(surface)) for surface in surfaces]
+    terms = []
+    for (part, whole), of_part, of_whole in zip(pairs, features[: len(pairs)], features[len(pairs) :], strict=True):
+        P = soft_map(*network.pair(of_part, of_whole), config.loss.temperature, absent=whole.absent)
+        terms.append(torch.stack([term(P, part, whole) for term in loss.terms()]))
+    return terms[0] if len(terms) == 1 else torch.stack(terms).mean(dim=0)
+
+
+def losses_of_pair(
+    network: Network, loss: Loss, part: Surface, whole: Surface, config: TrainingConfig, **options: Any
+) -> Tensor:
+    """`losses_of_pairs` of one pair."""
+    return losses_of_pairs(network, loss, [(part, whole)], config, **options)
 
 
 def plain_steps(
@@ -86,8 +98,8 @@ def plain_steps(
 ) -> Step:
     """The step as it is meant; `captured_steps` does the same faster."""
 
-    def step(part: int, whole: int) -> Tensor:
-        terms = losses_of_pair(network, loss, *stock.surfaces(part, whole), config)
+    def step(*pairs: tuple[int, int]) -> Tensor:
+        terms = losses_of_pairs(network, loss, [stock.surfaces(*pair) for pair in pairs], config)
         descend(network, optimiser, terms, config)
         return terms.detach()
 

@@ -7,6 +7,7 @@ takes the same pairs on any machine, and waits where these are not made yet.
 from __future__ import annotations
 
 import tempfile
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -27,8 +28,8 @@ from partwhole.store.cache import hash_of
 from partwhole.store.compute import available_cores
 
 # sizes of the buffers that pairs of any size are copied into
-PART_SIZES = (384, 768, 1152, 1600, 2112, 2816, 3840, 5120)
-WHOLE_SIZES = (1152, 1600, 2112, 2816, 3840, 5120)
+PART_SIZES = (256, 512, 768, 1024, 1344, 1728, 2240, 2816, 3840, 5120)
+WHOLE_SIZES = (1216, 1472, 1728, 1984, 2240, 2816, 3840, 5120)
 # blocks that each process may be ahead of the training
 _AHEAD = 2
 
@@ -113,6 +114,7 @@ class PairStream:
         self.pairs: list[tuple[int, int]] = []
         self.left_out: dict[int, str] = {}
         self._truths: dict[tuple[int, int], tuple[Tensor, Tensor]] = {}
+        self._of_size: dict[tuple[int, int], list[tuple[int, int]]] = {}
 
     def __enter__(self) -> PairStream:
         return self
@@ -145,7 +147,17 @@ class PairStream:
         if not self.pairs:
             reason = next(iter(self.left_out.values()), "none of their surfaces has enough vertices, or ground truth")
             raise ValueError(f"the first {wanted} blocks of the recipe {self.recipe.name!r} have no pairs: {reason}")
-        return self.pairs[int(np.random.default_rng((seed, 2, iteration)).integers(len(self.pairs)))]
+        return _one_of(self.pairs, seed, 2, iteration)
+
+    def batch_at(self, iteration: int, seed: int, size: int) -> list[tuple[int, int]]:
+        """The pairs that an iteration takes: `pair_at`, and others that fit buffers of the same size."""
+        first = self.pair_at(iteration, seed)
+        alike = self._of_size[self.buffer_size(*first)]
+        return [first, *(_one_of(alike, seed, 2, iteration, k) for k in range(1, size))]
+
+    def buffer_size(self, part: int, whole: int) -> tuple[int, int]:
+        """Vertices of the buffers that a pair is copied into: of the part, and of the whole."""
+        return _rounded_up(PART_SIZES, len(self.parts[part])), _rounded_up(WHOLE_SIZES, len(self.wholes[whole]))
 
     def surfaces(self, part: int, whole: int) -> tuple[Surface, Surface]:
         """The part with its ground truth, and the whole."""
@@ -225,6 +237,7 @@ class PairStream:
             key = before[0] + part, before[1] + whole
             rows = slice(start, start + len(self.parts[key[0]]))
             self.pairs.append(key)
+            self._of_size.setdefault(self.buffer_size(*key), []).append(key)
             self._truths[key] = held["truth"][rows].long(), held["truth_shares"][rows]
 
 
@@ -248,6 +261,16 @@ def _surfaces(held: dict[str, Tensor], side: str, diffusion_eigenpairs: int) -> 
             )
         )
     return found
+
+
+def _one_of(pairs: list[tuple[int, int]], *seed: int) -> tuple[int, int]:
+    return pairs[int(np.random.default_rng(seed).integers(len(pairs)))]
+
+
+def _rounded_up(sizes: tuple[int, ...], size: int) -> int:
+    """The first of the sizes that is large enough; if none is, a multiple of 64."""
+    place = bisect_left(sizes, size)
+    return sizes[place] if place < len(sizes) else 64 * -(-size // 64)
 
 
 def _single(surface: Surface) -> Surface:

@@ -142,7 +142,7 @@ def train(
         for iteration in range(state.iteration, config.optimisation.iterations):
             set_rate(optimiser, learning_rate(iteration, len(stock), config))
             torch.manual_seed(random_seed(seed, 1, iteration))
-            losses = step(*stock.pair_at(iteration, seed))
+            losses = step(*stock.batch_at(iteration, seed, config.optimisation.batch))
             if recorder.record(losses):
                 _evaluate(network, loss, config, state, data)
             recorder.end_iteration()

@@ -23,7 +23,7 @@ from partwhole.matching import (
 from partwhole.matching.network.diffusion_net import new_network
 from partwhole.matching.training.cuda.captured import Buffers, captured_steps, rounded_up
 from partwhole.matching.training.losses import loss_of, pulled_back
-from partwhole.matching.training.steps import adam, losses_of_pair, plain_steps, reproducibly
+from partwhole.matching.training.steps import adam, losses_of_pair, losses_of_pairs, plain_steps, reproducibly
 
 STILL: dict[str, Any] = {"dropout": 0.0, "rotation": 0.0, "noise": 0.0, "scaling": (1.0, 1.0)}
 
@@ -79,8 +79,8 @@ def test_what_fills_up_a_buffer_does_not_matter(pairs, still, cache, changes) ->
         buffers = Buffers.of_size(*sizes, stock.parts[0], torch.float32, whole_mask=masked)
         for p, w in (*stock.pairs, *reversed(stock.pairs)):
             part, whole = stock.parts[p], stock.wholes[w]
-            buffers.load(part, whole)
-            found = losses_of_pair(network, loss, buffers.part, buffers.whole, still, both=buffers.both)
+            buffers.load((part, whole))
+            found = losses_of_pairs(network, loss, buffers.pairs, still, together=buffers.together)
             expected = losses_of_pair(network, loss, part, whole, still)
             torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
             ours, theirs = gradients_of(network, found), gradients_of(network, expected)
@@ -96,11 +96,24 @@ def test_the_truth_goes_into_the_buffers_too(pairs, still, cache) -> None:
     network, loss = new_network(chosen.network), loss_of(chosen)
     buffers = Buffers.of_size(128, 192, stock.parts[0], torch.float32, truth=True)
     for p, w in stock.pairs:
-        buffers.load(*stock.surfaces(p, w))
-        found = losses_of_pair(network, loss, buffers.part, buffers.whole, chosen, both=buffers.both)
+        buffers.load(stock.surfaces(p, w))
+        found = losses_of_pairs(network, loss, buffers.pairs, chosen, together=buffers.together)
         torch.testing.assert_close(
             found, losses_of_pair(network, loss, *stock.surfaces(p, w), chosen), rtol=1e-4, atol=1e-4
         )
+
+
+def test_pairs_of_a_batch_do_not_see_each_other(pairs, still, cache) -> None:
+    stock = prepare_pairs(pairs, still, cache=cache)
+    torch.manual_seed(0)
+    network, loss = new_network(still.network), loss_of(still)
+    buffers = Buffers.of_size(128, 192, stock.parts[0], torch.float32, count=2)
+    for numbers in (stock.pairs[:2], stock.pairs[1:3]):
+        given = [stock.surfaces(*pair) for pair in numbers]
+        buffers.load(*given)
+        found = losses_of_pairs(network, loss, buffers.pairs, still, together=buffers.together)
+        expected = torch.stack([losses_of_pair(network, loss, *pair, still) for pair in given]).mean(dim=0)
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.gpu
@@ -115,12 +128,14 @@ def test_the_truth_is_recorded_too(small, still, cache) -> None:
 
 
 @pytest.mark.gpu
-def test_streams_are_half_as_large_on_the_gpu_and_train_like_on_the_processor(hands, hand_blocks, still) -> None:
+@pytest.mark.parametrize("batch", [1, 3])
+def test_streams_are_half_as_large_on_the_gpu_and_train_like_on_the_processor(hands, hand_blocks, still, batch) -> None:
     choices = {
         "correspondence_weight": 1.0,
         "distortion_weight": 0.0,
         "orthogonality_weight": 0.0,
         "cosine_epochs": None,
+        "batch": batch,
     }
     sizes = {"map_eigenpairs": 12, "diffusion_eigenpairs": 12, "inputs": "invariants"}
     chosen = still.with_changes(**choices, **sizes)
@@ -147,7 +162,7 @@ def test_recorded_steps_are_plain_steps(on_gpu, still) -> None:
             torch.testing.assert_close(
                 torch.cat([weight.detach().flatten() for weight in network.parameters()]), before, rtol=0, atol=0
             )
-            losses = torch.stack([step(*on_gpu.pairs[number % len(on_gpu)]) for number in range(18)])
+            losses = torch.stack([step(on_gpu.pairs[number % len(on_gpu)]) for number in range(18)])
             after = torch.cat([weight.detach().flatten() for weight in network.parameters()])
             found[name] = losses.cpu(), (after - before).cpu()
     torch.testing.assert_close(found["recorded"][0], found["plain"][0], rtol=1e-3, atol=1e-3)
@@ -158,12 +173,12 @@ def test_recorded_steps_are_plain_steps(on_gpu, still) -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("sides", ["part", "both"])
-def test_the_gpu_trains_like_the_processor(small, still, cache, sides) -> None:
+@pytest.mark.parametrize(("sides", "batch"), [("part", 1), ("both", 1), ("part", 2)])
+def test_the_gpu_trains_like_the_processor(small, still, cache, sides, batch) -> None:
     pairs = pairs_of_many_sizes(small)
     if sides == "both":
         pairs = [Pair.of(pair.part, pairs[-1].part) for pair in pairs[:2]] + pairs
-    chosen = still.with_changes(masked_sides=sides)
+    chosen = still.with_changes(masked_sides=sides, batch=batch)
     slow, fast = (train(pairs, chosen, device=device, cache=cache) for device in ("cpu", "cuda"))
     np.testing.assert_allclose(fast.losses, slow.losses, rtol=5e-3, atol=5e-3)
     part, whole = (slow.matcher.surface(mesh) for mesh in (pairs[0].part, pairs[0].whole))

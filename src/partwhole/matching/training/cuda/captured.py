@@ -1,14 +1,14 @@
 """The training step as CUDA graphs: recorded once for each size, then replayed without the processor's help.
 
 All surfaces are copied into buffers of a few sizes, filled up with vertices of area 0, which no loss sees and no soft map
-reaches. Part and whole go through the network as a batch of two.
+reaches. The surfaces of a step go through the network together.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -21,8 +21,8 @@ from partwhole.matching.network.surface import Surface
 from partwhole.matching.training.losses import Loss
 from partwhole.matching.training.prepared_pairs import PreparedPairs
 from partwhole.matching.training.run_folder import state_tensors
-from partwhole.matching.training.steps import descend, losses_of_pair
-from partwhole.matching.training.stream import PART_SIZES, WHOLE_SIZES, PairStream
+from partwhole.matching.training.steps import Step, descend, losses_of_pairs
+from partwhole.matching.training.stream import PairStream
 
 # so many sizes of parts and of wholes, at most: more waste less work on vertices that are not there, but take longer
 _PART_SIZES, _WHOLE_SIZES = 12, 8
@@ -34,11 +34,10 @@ _PLAIN = 2
 
 @dataclass(frozen=True)
 class Buffers:
-    """Memory that a graph reads from, for parts and wholes up to one size each."""
+    """Memory that a graph reads from, for a few pairs of parts and wholes up to one size each."""
 
-    both: Surface
-    part: Surface
-    whole: Surface
+    together: tuple[Surface, ...]
+    pairs: tuple[tuple[Surface, Surface], ...]
 
     @classmethod
     def of_size(
@@ -50,67 +49,83 @@ class Buffers:
         *,
         truth: bool = False,
         whole_mask: bool = False,
+        count: int = 1,
     ) -> Buffers:
-        """Room for m and n vertices; with that of distances, those of the whole in this precision, unless it is None; with
-        that of the truth of the part, and of the mask of the whole, if asked for."""
-        size = max(m, n)
+        """Room for `count` pairs of m and n vertices; with that of distances, those of the whole in this precision, unless it
+        is None; with that of the truth of the part, and of the mask of the whole, if asked for."""
         options = {"device": like.points.device, "dtype": torch.float32}
 
         def zeros(*shape: int) -> Tensor:
             return torch.zeros(shape, **options)
 
         k, d, s = like.values.shape[-1], like.basis.shape[-1], like.signatures.shape[-1]
-        both = Surface(
-            points=zeros(2, size, 3),
-            normals=zeros(2, size, 3),
-            signatures=zeros(2, size, s),
-            mass=zeros(2, size),
-            values=zeros(2, k),
-            functions=zeros(2, size, k),
-            basis=zeros(2, size, 3, d),
-        )
-        known = {"truth": zeros(m).long(), "truth_shares": zeros(m)} if truth else {}
-        if precision is None:
-            return cls(both, _one(both, 0, m, **known), _one(both, 1, n, absent=zeros(n)))
-        part = _one(both, 0, m, distances=zeros(m, m), weights=zeros(m, m), **known)
-        mask = {"mask": zeros(n, n).to(precision)} if whole_mask else {}
-        return cls(both, part, _one(both, 1, n, distances=zeros(n, n).to(precision), absent=zeros(n), **mask))
 
-    def load(self, part: Surface, whole: Surface) -> None:
-        """Copy a pair into the buffers. What is left over from another pair has area and weight 0."""
-        for number, surface in enumerate((part, whole)):
-            n = len(surface)
-            for name in ("points", "normals", "signatures", "functions", "basis"):
-                getattr(self.both, name)[number, :n].copy_(getattr(surface, name))
-            self.both.mass[number].zero_()
-            self.both.mass[number, :n].copy_(surface.mass)
-            self.both.values[number].copy_(surface.values)
-        p, n = len(part), len(whole)
-        if self.whole.distances is not None:
-            assert self.part.distances is not None
-            assert self.part.weights is not None
-            self.part.distances[:p, :p].copy_(part.distances)
-            self.part.weights.zero_()
-            self.part.weights[:p, :p].copy_(part.weights)
-            self.whole.distances[:n, :n].copy_(whole.distances)
-        if self.whole.mask is not None:
-            # no soft map reaches what is left over
-            self.whole.mask[:n, :n].copy_(whole.mask)
-        assert self.whole.absent is not None
-        self.whole.absent.fill_(-torch.inf)
-        self.whole.absent[:n].zero_()
-        if self.part.truth is not None and self.part.truth_shares is not None:
-            # a place that is there, for those that only fill up
-            self.part.truth.zero_()
-            self.part.truth[:p].copy_(part.truth)
-            self.part.truth_shares.zero_()
-            self.part.truth_shares[:p].copy_(part.truth_shares)
+        def batch(rows: int, size: int) -> Surface:
+            return Surface(
+                points=zeros(rows, size, 3),
+                normals=zeros(rows, size, 3),
+                signatures=zeros(rows, size, s),
+                mass=zeros(rows, size),
+                values=zeros(rows, k),
+                functions=zeros(rows, size, k),
+                basis=zeros(rows, size, 3, d),
+            )
+
+        # one pair takes least time as a batch of two; for several, what fills up the parts would take more than it saves
+        together = (batch(2, max(m, n)),) if count == 1 else (batch(count, m), batch(count, n))
+        rows = [(held, row) for held in together for row in range(len(held.mass))]
+        pairs = []
+        for of_parts, of_wholes in zip(rows[:count], rows[count:], strict=True):
+            of_part: dict[str, Tensor] = {"truth": zeros(m).long(), "truth_shares": zeros(m)} if truth else {}
+            of_whole = {"absent": zeros(n)}
+            if precision is not None:
+                of_part |= {"distances": zeros(m, m), "weights": zeros(m, m)}
+                of_whole["distances"] = zeros(n, n).to(precision)
+                if whole_mask:
+                    of_whole["mask"] = zeros(n, n).to(precision)
+            pairs.append((_one(*of_parts, m, **of_part), _one(*of_wholes, n, **of_whole)))
+        return cls(together, tuple(pairs))
+
+    def load(self, *given: tuple[Surface, Surface]) -> None:
+        """Copy pairs into the buffers. What is left over from other pairs has area and weight 0."""
+        for held, pair in zip(self.pairs, given, strict=True):
+            for buffer, surface in zip(held, pair, strict=True):
+                n = len(surface)
+                for name in ("points", "normals", "signatures", "functions", "basis"):
+                    getattr(buffer, name)[:n].copy_(getattr(surface, name))
+                buffer.mass.zero_()
+                buffer.mass[:n].copy_(surface.mass)
+                buffer.values.copy_(surface.values)
+            _load_for_loss(*held, *pair)
 
 
-def _one(both: Surface, number: int, n: int, **more: Tensor) -> Surface:
+def _load_for_loss(held_part: Surface, held_whole: Surface, part: Surface, whole: Surface) -> None:
+    p, n = len(part), len(whole)
+    if held_whole.distances is not None:
+        assert held_part.distances is not None
+        assert held_part.weights is not None
+        held_part.distances[:p, :p].copy_(part.distances)
+        held_part.weights.zero_()
+        held_part.weights[:p, :p].copy_(part.weights)
+        held_whole.distances[:n, :n].copy_(whole.distances)
+    if held_whole.mask is not None:
+        # no soft map reaches what is left over
+        held_whole.mask[:n, :n].copy_(whole.mask)
+    assert held_whole.absent is not None
+    held_whole.absent.fill_(-torch.inf)
+    held_whole.absent[:n].zero_()
+    if held_part.truth is not None and held_part.truth_shares is not None:
+        # a place that is there, for those that only fill up
+        held_part.truth.zero_()
+        held_part.truth[:p].copy_(part.truth)
+        held_part.truth_shares.zero_()
+        held_part.truth_shares[:p].copy_(part.truth_shares)
+
+
+def _one(batch: Surface, row: int, n: int, **more: Tensor) -> Surface:
     per_vertex = ("points", "normals", "signatures", "mass", "functions", "basis")
-    views = {name: getattr(both, name)[number, :n] for name in per_vertex}
-    return Surface(**views, values=both.values[number], **more)
+    views = {name: getattr(batch, name)[row, :n] for name in per_vertex}
+    return Surface(**views, values=batch.values[row], **more)
 
 
 def captured_steps(
@@ -119,7 +134,7 @@ def captured_steps(
     loss: Loss,
     stock: PreparedPairs | PairStream,
     config: TrainingConfig,
-) -> Callable[[int, int], Tensor]:
+) -> Step:
     """`plain_steps`, recorded: for pairs that are known when training begins now, for others when their size first comes.
 
     Weights and optimiser are as before when it returns.
@@ -127,16 +142,16 @@ def captured_steps(
     pool = torch.cuda.graph_pool_handle()
     recorded: dict[tuple[int, int], tuple[Buffers, torch.cuda.CUDAGraph, Tensor]] = {}
 
-    def record(size: tuple[int, int], part: Surface, whole: Surface) -> None:
+    def record(size: tuple[int, int], pairs: Sequence[tuple[Surface, Surface]]) -> None:
         before = {name: tensor.clone() for name, tensor in state_tensors(network, optimiser)}
+        part, whole = pairs[0]
         precision = None if whole.distances is None else whole.distances.dtype
-        buffers = Buffers.of_size(
-            *size, part, precision, truth=part.truth is not None, whole_mask=whole.mask is not None
-        )
-        buffers.load(part, whole)
+        known = {"truth": part.truth is not None, "whole_mask": whole.mask is not None}
+        buffers = Buffers.of_size(*size, part, precision, **known, count=len(pairs))
+        buffers.load(*pairs)
 
         def step() -> Tensor:
-            terms = losses_of_pair(network, loss, buffers.part, buffers.whole, config, both=buffers.both)
+            terms = losses_of_pairs(network, loss, buffers.pairs, config, together=buffers.together)
             descend(network, optimiser, terms, config)
             return terms.detach()
 
@@ -146,20 +161,23 @@ def captured_steps(
         for name, tensor in state_tensors(network, optimiser):
             tensor.copy_(before[name])
 
+    size_of: Callable[[int, int], tuple[int, int]]
     if isinstance(stock, PairStream):
-        size_of = _rounded_up_to(PART_SIZES, WHOLE_SIZES, stock)
+        size_of = stock.buffer_size
     else:
         part_sizes = rounded_up([len(part) for part in stock.parts], _PART_SIZES)
         whole_sizes = rounded_up([len(whole) for whole in stock.wholes], _WHOLE_SIZES)
         size_of = lambda p, w: (part_sizes[p], whole_sizes[w])  # noqa: E731
-        for p, w in sorted(stock.pairs, key=lambda pair: size_of(*pair), reverse=True):
-            if size_of(p, w) not in recorded:
-                record(size_of(p, w), *stock.surfaces(p, w))
+        for pair in sorted(stock.pairs, key=lambda pair: size_of(*pair), reverse=True):
+            if size_of(*pair) not in recorded:
+                record(size_of(*pair), [stock.surfaces(*pair)] * config.optimisation.batch)
 
-    def replay(part: int, whole: int) -> Tensor:
-        surfaces, size = stock.surfaces(part, whole), size_of(part, whole)
+    def replay(*pairs: tuple[int, int]) -> Tensor:
+        surfaces = [stock.surfaces(*pair) for pair in pairs]
+        parts, wholes = zip(*(size_of(*pair) for pair in pairs), strict=True)
+        size = max(parts), max(wholes)
         if size not in recorded:
-            record(size, *surfaces)
+            record(size, surfaces)
         buffers, graph, terms = recorded[size]
         buffers.load(*surfaces)
         graph.replay()
@@ -168,16 +186,6 @@ def captured_steps(
     # the graphs write to their memory, but do not hold it
     replay.holds = network, optimiser  # type: ignore[attr-defined]
     return replay
-
-
-def _rounded_up_to(
-    part_sizes: tuple[int, ...], whole_sizes: tuple[int, ...], stream: PairStream
-) -> Callable[[int, int], tuple[int, int]]:
-    def fitting(sizes: tuple[int, ...], size: int) -> int:
-        place = bisect_left(sizes, size)
-        return sizes[place] if place < len(sizes) else 64 * -(-size // 64)
-
-    return lambda p, w: (fitting(part_sizes, len(stream.parts[p])), fitting(whole_sizes, len(stream.wholes[w])))
 
 
 def replayed(step: Callable[[], Tensor], optimiser: torch.optim.Optimizer) -> Callable[[], Tensor]:
