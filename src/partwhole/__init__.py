@@ -18,7 +18,17 @@ if TYPE_CHECKING:
         uniform_metric,
     )
     from partwhole.matching import Matcher, TrainingConfig, WormholeLoss, evaluate, match, train
-    from partwhole.mesh import Mesh, decimate, farthest_points, read_mesh, refine_boundary, remesh, repair, write_mesh
+    from partwhole.mesh import (
+        Mesh,
+        as_mesh,
+        decimate,
+        farthest_points,
+        read_mesh,
+        refine_boundary,
+        remesh,
+        repair,
+        write_mesh,
+    )
 
 __all__ = [
     "TCIE",
@@ -31,6 +41,7 @@ __all__ = [
     "WeightedMDS",
     "WormholeLoss",
     "__version__",
+    "as_mesh",
     "boundary_criterion",
     "datasets",
     "decimate",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -259,18 +258,14 @@ class Mesh:
 
 
 def check_mesh(given: object, name: str = "mesh") -> None:
-    """Raise ValueError, with the remedy, unless this is a `Mesh`.
+    """Raise ValueError, with the remedy, unless this is a `Mesh`; for what holds meshes. Functions call `as_mesh`.
 
     >>> check_mesh("scan.ply")
     Traceback (most recent call last):
-    ValueError: mesh must be a Mesh, got str; use pw.read_mesh('scan.ply')
+    ValueError: mesh must be a Mesh, got str; make one with pw.as_mesh
     """
-    if isinstance(given, Mesh):
-        return
-    remedy = "make one with pw.Mesh(vertices, faces), or read it with pw.read_mesh(path)"
-    if isinstance(given, str | os.PathLike):
-        remedy = f"use pw.read_mesh({os.fspath(given)!r})"
-    raise ValueError(f"{name} must be a Mesh, got {type(given).__name__}; {remedy}")
+    if not isinstance(given, Mesh):
+        raise ValueError(f"{name} must be a Mesh, got {type(given).__name__}; make one with pw.as_mesh")
 
 
 def _checked_vertices(vertices: ArrayLike, name: str) -> Float[np.ndarray, "n 3"]:
