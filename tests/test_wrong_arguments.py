@@ -112,6 +112,7 @@ LEARNED = """
     pw.match(part, None) | whole must be a surface, got NoneType; give a path, a pw.Mesh, (vertices, faces), or a mesh of
     pw.match("scan.ply", part) | scan.ply does not exist
     pw.match(part.vertices[:5, :2], part) | part: points must have shape (n, 3), got (5, 2)
+    pw.load(3) | folder must be a path, a str or pathlib.Path, got 3
     pw.match(part, part, cache=3) | cache must be a Cache, a folder, True for the default one, or None, got 3
     pw.match(part, part, model={}) | model must be the name of a built-in model, a file of weights or a Matcher, got {}
     pw.match(part, part, refine="3") | refine must be a whole number, got '3'

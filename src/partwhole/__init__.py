@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         scale_invariant_metric,
         uniform_metric,
     )
-    from partwhole.matching import Matcher, TrainingConfig, WormholeLoss, evaluate, match, train
+    from partwhole.matching import Matcher, TrainingConfig, WormholeLoss, evaluate, load, match, train
     from partwhole.mesh import (
         Mesh,
         as_mesh,
@@ -48,6 +48,7 @@ __all__ = [
     "evaluate",
     "farthest_points",
     "geodesic_distances",
+    "load",
     "match",
     "metric_at_vertices",
     "metric_on_faces",

@@ -27,6 +27,8 @@ from partwhole.embedding.estimators.weights import (
 from partwhole.embedding.graph.point_clouds import neighbour_spacing
 from partwhole.embedding.solver.result import EmbeddingWarning, MDSResult
 from partwhole.embedding.solver.smacof import weighted_smacof
+from partwhole.mesh import as_mesh
+from partwhole.mesh.surface_like import is_surface
 
 # Points of a mesh step onto it at the corners of a face, as it were.
 _MESH_ENTRIES = 3
