@@ -17,6 +17,7 @@ from partwhole.matching.confidence.constants import (
 )
 from partwhole.matching.scans.units import Scaling
 from partwhole.mesh import Mesh
+from partwhole.mesh.shown import ShownByItself
 
 # doubtful vertices count a little in the alignment, so that there is one where all are
 _LEAST_CONFIDENCE = 1e-3
@@ -137,7 +138,7 @@ class CoarseMatch:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MatchResult:
+class MatchResult(ShownByItself):
     """The map of every vertex of a part, and what is known about it.
 
     Attributes
