@@ -30,6 +30,9 @@ from partwhole.matching.search.constants import (
     LOW_AGREEMENT,
     LOW_SCORE_SHARE,
     OTHER_SCALE,
+    PLACE_STEPS,
+    PLACE_WEIGHT,
+    PLACE_WIDTH,
     SAMPLED_VERTICES,
     STRETCHED,
 )
@@ -50,10 +53,8 @@ from partwhole.store.compute import first_smallest
 
 # wholes whose encodings are kept in files
 _SLOTS = 16
-# how much the place counts against the similarity of features, a and b (√area of the whole), and how often it is found anew;
-# fixed on training pairs of PFAUST and SHREC'16 and on generated pairs
-_PLACE_WEIGHT, _PLACE_WIDTH, _PLACE_STEPS = 0.25, 0.25, 3
-_PLACE_ROWS = 1024
+# rows of the part that are compared with the whole at a time
+_ROWS = 1024
 # so that a part without any similar features still has a place
 _LEAST_MASS = 1e-12
 
@@ -302,13 +303,13 @@ def _in_place(method: Method, compared: Comparison, part: Surface, whole: Surfac
     """
     one, other = normalize(compared.part, dim=-1), normalize(compared.whole, dim=-1)
     nearest = compared.nearest()
-    for _ in range(_PLACE_STEPS):
+    for _ in range(PLACE_STEPS):
         sure = (one * other[nearest]).sum(dim=1).clamp(min=0) ** 4
         x = rigidly_aligned(replace(part, mass=part.mass * sure + _LEAST_MASS), whole, nearest).points
         nearest = torch.cat(
             [
-                (one[rows] @ other.T + _PLACE_WEIGHT * _closeness(x[rows], whole.points)).argmax(dim=1)
-                for rows in torch.arange(len(x), device=x.device).split(_PLACE_ROWS)
+                (one[rows] @ other.T + PLACE_WEIGHT * _closeness(x[rows], whole.points)).argmax(dim=1)
+                for rows in torch.arange(len(x), device=x.device).split(_ROWS)
             ]
         )
     weights = method.config.search.score_weights
@@ -320,7 +321,7 @@ def _in_place(method: Method, compared: Comparison, part: Surface, whole: Surfac
 def _closeness(x: Float[Tensor, "q 3"], y: Float[Tensor, "n 3"]) -> Float[Tensor, "q n"]:
     """exp(−|x_i − y_j|² / 2 b²)"""
     squares = x.square().sum(dim=1, keepdim=True) - 2 * x @ y.T + y.square().sum(dim=1)
-    return torch.exp(squares.clamp(min=0) / (-2 * _PLACE_WIDTH**2))
+    return torch.exp(squares.clamp(min=0) / (-2 * PLACE_WIDTH**2))
 
 
 def _aligned(
