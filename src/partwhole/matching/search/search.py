@@ -52,7 +52,7 @@ from partwhole.store.cache import Cache, hash_of
 from partwhole.store.compute import first_smallest
 
 # wholes whose encodings are kept in files
-_SLOTS = 16
+SLOTS = 16
 # rows of the part that are compared with the whole at a time
 _ROWS = 1024
 # so that a part without any similar features still has a place
@@ -172,7 +172,7 @@ class _Search:
         if len(self.factors) > 1:
             return self.corrected(self.best_scale(self.factors, axes))
         first = self.at_its_scale(axes, self.alignments)
-        if self.assumed and _fits_badly(first, self.method):
+        if self.assumed and fits_badly(first, self.method):
             first = _better(first, self.at_its_scale(self.best_axes(*all_axes()), self.any_way_up))
         if not self.others or _agree(first.stretch, STRETCHED):
             return first
@@ -222,7 +222,7 @@ def _better(first: SearchResult, other: SearchResult) -> SearchResult:
     return other if other.chosen.score < first.chosen.score - BETTER else first
 
 
-def _fits_badly(found: SearchResult, method: Method) -> bool:
+def fits_badly(found: SearchResult, method: Method) -> bool:
     """Whether curvature, and features where the score takes both, agree less than they do for parts that stand upright."""
     part, whole, nearest = found.pair.part, found.pair.whole, found.chosen.nearest
     if float(curvature_agreement(nearest, part, whole)) < LOW_AGREEMENT:
@@ -455,7 +455,7 @@ class WholeEncodings:
         }
         # 10 MB for 5000 vertices: a few templates are worth it, and a later one takes the slot of an earlier one
         name = hash_of(told)
-        key = {"what": "encodings of a whole", "slot": int(name, 16) % _SLOTS}
+        key = {"what": "encodings of a whole", "slot": int(name, 16) % SLOTS}
         held = self._cache.get(key)
         if held is not None and held["name"].tobytes().hex() == name:
             features = torch.from_numpy(held["features"]).to(self._method.device)
