@@ -65,6 +65,7 @@ _FOLDERS = (
     "store",
     "viewer",
 )
+_WITH_TORCH = ("Matcher", "WormholeLoss", "evaluate", "train")
 
 if not TYPE_CHECKING:  # a type checker that saw it would believe in any name
 
@@ -85,4 +86,8 @@ if not TYPE_CHECKING:  # a type checker that saw it would believe in any name
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_FOLDERS})
+    from importlib.util import find_spec
+
+    # `help(partwhole)` asks for every name in this list, and must not end because torch is not installed
+    without = () if find_spec("torch") else _WITH_TORCH
+    return sorted({*globals(), *__all__, *_FOLDERS}.difference(without))
