@@ -17,8 +17,18 @@ if TYPE_CHECKING:
         scale_invariant_metric,
         uniform_metric,
     )
-    from partwhole.matching import Matcher, TrainingConfig, WormholeLoss, evaluate, match, train
-    from partwhole.mesh import Mesh, decimate, farthest_points, read_mesh, refine_boundary, remesh, repair, write_mesh
+    from partwhole.matching import Matcher, TrainingConfig, WormholeLoss, evaluate, load, match, train
+    from partwhole.mesh import (
+        Mesh,
+        as_mesh,
+        decimate,
+        farthest_points,
+        read_mesh,
+        refine_boundary,
+        remesh,
+        repair,
+        write_mesh,
+    )
 
 __all__ = [
     "TCIE",
@@ -31,12 +41,14 @@ __all__ = [
     "WeightedMDS",
     "WormholeLoss",
     "__version__",
+    "as_mesh",
     "boundary_criterion",
     "datasets",
     "decimate",
     "evaluate",
     "farthest_points",
     "geodesic_distances",
+    "load",
     "match",
     "metric_at_vertices",
     "metric_on_faces",

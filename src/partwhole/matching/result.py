@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -215,6 +216,12 @@ class MatchResult:
         found[:3, :3] = self.factor * R
         found[:3, 3] = share @ y - R @ (share @ x)
         return found
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the result into a folder, surfaces included; `partwhole.load` reads it back, to the last bit."""
+        from partwhole.matching.saved import save
+
+        save(self, folder)
 
     def transfer(self, values: Shaped[np.ndarray, "n *rest"]) -> Shaped[np.ndarray, "p *rest"]:
         """What is known at the vertices of the whole, at those of the part: labels, colours, coordinates."""

@@ -1,15 +1,18 @@
 """Triangle meshes: reading and writing, repair, measures, sampling, decimation and remeshing."""
 
 from partwhole.mesh.decimation import Decimation, decimate, farthest_points
-from partwhole.mesh.io import read_mesh, write_mesh
+from partwhole.mesh.io import as_mesh, read_mesh, write_mesh
 from partwhole.mesh.remeshing import refine_boundary, remesh
 from partwhole.mesh.repair import Repair, repair
 from partwhole.mesh.surface import Mesh
+from partwhole.mesh.surface_like import SurfaceLike
 
 __all__ = [
     "Decimation",
     "Mesh",
     "Repair",
+    "SurfaceLike",
+    "as_mesh",
     "decimate",
     "farthest_points",
     "read_mesh",

@@ -11,6 +11,7 @@ import numpy as np
 
 from partwhole.cli.shared.console import write_arrays, write_json, write_text
 from partwhole.matching.cache.results import code_version, version_of
+from partwhole.matching.saved import ARRAYS, RESULT, save
 from partwhole.matching.scans.units import percent as share
 from partwhole.mesh import Mesh
 from partwhole.mesh.formats.common import counted
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 MAP, SUMMARY = "map.npz", "summary.json"
 WRITES = (
-    *(MAP, "map.csv", "map.vts", "part.ply", "whole.ply", "map.png", "confidence.png"),
+    *(MAP, "map.csv", "map.vts", "part.ply", "whole.ply", ARRAYS, RESULT, "map.png", "confidence.png"),
     *("summary.md", SUMMARY, "report.html"),
 )
 # vertices; larger surfaces are drawn as they were matched, since more vertices don't show in the picture
@@ -36,13 +37,15 @@ _LISTED_REGIONS = 20
 def write_map(folder: Path, found: MatchResult) -> dict[str, Path]:
     """Write map.npz, map.csv, map.vts, part.ply and whole.ply; the order of the vertices is the same in all of them.
 
+    result.json and result.npz hold all of the result, but for the surfaces, which `partwhole.load` reads from the .ply files.
+
     map.npz holds vertex_map, confidence, doubtful and matched, one entry for each vertex of the part, and vertex_map_before
     if the map was refined. In map.csv vertices are counted from 0, in map.vts from 1, as is customary.
     """
     from partwhole.mesh.io import write_mesh
     from partwhole.viewer.figures.map_figures import coordinate_colors
 
-    files = {name: folder / name for name in (MAP, "map.csv", "map.vts", "part.ply", "whole.ply")}
+    files = {name: folder / name for name in (MAP, "map.csv", "map.vts", "part.ply", "whole.ply", RESULT, ARRAYS)}
     arrays: dict[str, np.ndarray] = {
         "vertex_map": found.vertex_map.astype(np.int64),
         "confidence": found.confidence.astype(np.float32),
@@ -61,6 +64,7 @@ def write_map(folder: Path, found: MatchResult) -> dict[str, Path]:
     colors = coordinate_colors(found.whole)
     write_mesh(found.whole, files["whole.ply"], colors=colors)
     write_mesh(found.part, files["part.ply"], colors=found.transfer(colors))
+    save(found, folder, surfaces={"part.ply": found.part, "whole.ply": found.whole})
     return files
 
 
