@@ -20,7 +20,7 @@ import numpy as np
 
 from partwhole._version import __version__
 from partwhole.matching.network.weights import model_path
-from partwhole.matching.result import CoarseMatch, DoubtfulRegion, Fit, MatchResult
+from partwhole.matching.result import CoarseMatch, DoubtfulRegion, Fit, LandmarkResult, MatchResult
 from partwhole.matching.scans.prepare import Scans
 from partwhole.matching.scans.units import Scaling
 from partwhole.mesh import Mesh
@@ -115,6 +115,7 @@ def store_result(cache: Cache, key: Mapping[str, Any], found: MatchResult, given
         # how files were read is said anew: they may be others, with the same contents
         "notes": found.notes[len(given.notes) :],
         "warnings": found.warnings,
+        "landmarks": [asdict(one) for one in found.landmarks],
     }
     arrays["said"] = np.frombuffer(json.dumps(recorded).encode(), np.uint8)
     cache.put(key, arrays)
@@ -157,6 +158,7 @@ def cached_result(cache: Cache, key: Mapping[str, Any], given: Scans) -> MatchRe
         warnings=tuple(recorded["warnings"]),
         seconds=dict(given.seconds),
         from_cache=True,
+        landmarks=tuple(LandmarkResult(**one) for one in recorded["landmarks"]),
     )
 
 
