@@ -106,8 +106,8 @@ class LandmarkDistances:
 
 
 def outside(
-    distance: Float[Tensor, "*any"], least: Float[Tensor, "*any"], most: Float[Tensor, "*any"]
-) -> Float[Tensor, "*any"]:
+    distance: Float[Tensor, "*#any"], least: Float[Tensor, "*#any"], most: Float[Tensor, "*#any"]
+) -> Float[Tensor, "..."]:
     """How far a distance lies outside of its bounds: max(least − d, d − most, 0).
 
     Examples
