@@ -128,7 +128,7 @@ def test_what_is_no_result_and_no_folder(found: MatchResult, tmp_path: Path) -> 
     with pytest.raises(ValueError, match="file is a file; a result is saved in a folder"):
         found.save(tmp_path / "file")
     with pytest.raises(ValueError, match=r"^fit is <object .*, which can't be saved$"):
-        replace(found, fit=object()).save(tmp_path)
+        Tree().packed({"fit": object()})
     assert {file.name for file in tmp_path.iterdir()} == {"file"}
 
 

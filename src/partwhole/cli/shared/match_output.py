@@ -186,6 +186,10 @@ def summary_of(found: MatchResult) -> dict[str, Any]:
             "loss_before": found.losses[0] if found.losses else None,
             "loss_after": min(found.losses) if found.losses else None,
         },
+        "landmarks": [
+            {"label": one.label, "part": one.part, "whole": one.whole, "before": one.before, "use": one.use}
+            for one in found.landmarks
+        ],
         "warnings": [as_options(text) for text in found.warnings],
         "notes": [as_options(text) for text in found.notes],
         "from_cache": found.from_cache,
@@ -221,6 +225,8 @@ def summary_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
             f"{share(summary['doubtful'])} of the area, {counted(len(summary['doubtful_regions']), 'region')}",
         ),
     ]
+    if summary["landmarks"]:
+        rows.append(("landmarks", _landmarks_in_short(summary["landmarks"])))
     if summary["unmatched_vertices"]:
         rows.append(("unmatched vertices", str(summary["unmatched_vertices"])))
     steps = summary["refinement"]
@@ -266,6 +272,14 @@ def _csv(found: MatchResult) -> str:
     )
     body = "\n".join(f"{number},{place},{sure:g},{doubt}" for number, (place, sure, doubt) in enumerate(rows))
     return f"part_vertex,whole_vertex,confidence,doubtful\n{body}\n"
+
+
+def _landmarks_in_short(landmarks: list[dict[str, Any]]) -> str:
+    """How many, and how far off the map was without them."""
+    off = [one["before"] for one in landmarks if one["before"] is not None]
+    used = sum(one["use"] == "sure" for one in landmarks)
+    told = f"; without them the map is off by {', '.join(f'{100 * value:.1f}' for value in off)} % of √area there"
+    return f"{used} of {len(landmarks)} used{told if off else ''}"
 
 
 def _size(given: int, matched: int) -> str:

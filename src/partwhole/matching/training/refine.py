@@ -19,6 +19,7 @@ from partwhole.matching.config import ReadOut, choice_types
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.network.diffusion_net import Network
 from partwhole.matching.network.surface import Surface
+from partwhole.matching.readout.landmarks import LandmarkDistances
 from partwhole.matching.search.score import score
 from partwhole.matching.training.losses import Loss, loss_of
 from partwhole.matching.training.steps import adam, descend, losses_of_pair, random_seed, reproducibly
@@ -88,6 +89,7 @@ def refine(
     loss: Loss | None = None,
     read_out: ReadOut = "spectral",
     seed: int = 0,
+    landmarks: LandmarkDistances | None = None,
 ) -> Refined:
     """Adam on the loss of one pair, from the trained weights; the weights with the lowest loss on it are kept.
 
@@ -104,6 +106,7 @@ def refine(
     loss : in the place of the one that the matcher was trained with
     read_out : see `read_map`
     seed : of augmentation and dropout
+    landmarks : steer the map that is read in the end
 
     Examples
     --------
@@ -137,7 +140,8 @@ def refine(
             )
         refined = Matcher(adapted, start.config, {**start.card, "refined": _lowest(losses)})
         compared = refined.compare(refined.encode(part), refined.encode(whole))[0]
-        vertex_map = refined.read(compared.nearest(), part, whole, read_out)
+        nearest = compared.nearest(None if landmarks is None else landmarks.suits)
+        vertex_map = refined.read(nearest, part, whole, read_out, landmarks=landmarks)
         found.append(Refined(vertex_map, refined, tuple(losses), number))
     if len(found) == 1:
         return found[0]
