@@ -19,6 +19,7 @@ from partwhole.matching.confidence.constants import (
 from partwhole.matching.scans.units import Scaling
 from partwhole.mesh import Mesh
 from partwhole.mesh.landmarks import LandmarkPair
+from partwhole.mesh.shown import ShownByItself
 
 LandmarkUse = Literal["sure", "contradicts the others", "contradicts another", "left out"]
 
@@ -164,7 +165,7 @@ class CoarseMatch:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MatchResult:
+class MatchResult(ShownByItself):
     """The map of every vertex of a part, and what is known about it.
 
     Attributes
