@@ -1,0 +1,140 @@
+"""`BarycentricMap`: for each of many points its place in a triangle of a surface."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, Shaped
+from numpy.typing import ArrayLike
+
+from partwhole.mesh.closest import ClosestPoints
+from partwhole.mesh.surface import Mesh, check_mesh
+from partwhole.store.arguments import as_array
+
+# weights that differ by less count as equal, so that rounding does not decide which vertex is the nearest
+_EQUAL = 1e-9
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BarycentricMap:
+    """Point i lies at Σ_c weights[i, c] · x(triangles[i, c]) of a surface with vertices x, where it is covered.
+
+    Attributes
+    ----------
+    triangles : three vertex numbers of the surface, for each point; all the same where a point is a vertex
+    weights : of the three; not negative, rows sum to one
+    covered : False where a point has no place; what its row holds then means nothing
+
+    Examples
+    --------
+    >>> weights = np.array([[0.5, 0.5, 0], [1, 0, 0]])
+    >>> places = BarycentricMap(np.array([[0, 1, 2], [0, 0, 0]]), weights, np.array([True, False]))
+    >>> places.interpolate(np.array([10.0, 20, 60])).tolist(), places.nearest_vertex.tolist()
+    ([15.0, nan], [0, 0])
+    """
+
+    triangles: Int[np.ndarray, "p 3"]
+    weights: Float[np.ndarray, "p 3"]
+    covered: Bool[np.ndarray, "p"]
+
+    @classmethod
+    def at_vertices(cls, vertex_map: ArrayLike, covered: Bool[np.ndarray, "p"] | None = None) -> BarycentricMap:
+        """The map that takes point i to the vertex vertex_map[i]; all points are covered unless it is said which are.
+
+        >>> BarycentricMap.at_vertices([4, 2]).triangles.tolist()
+        [[4, 4, 4], [2, 2, 2]]
+        """
+        places = as_array("vertex_map must be a row of vertex numbers", vertex_map)
+        if places.ndim != 1 or not np.issubdtype(places.dtype, np.integer) or (places < 0).any():
+            raise ValueError(
+                f"vertex_map must be a row of vertex numbers, counted from 0, got shape {places.shape} of {places.dtype}"
+            )
+        n = len(places)
+        known = np.ones(n, bool) if covered is None else np.array(covered, dtype=bool)
+        if known.shape != (n,):
+            raise ValueError(
+                f"covered has shape {known.shape}, vertex_map {places.shape}; give one value for each point"
+            )
+        triangles = np.repeat(places.astype(np.int64)[:, None], 3, axis=1)
+        return cls(triangles, np.tile([1.0, 0.0, 0.0], (n, 1)), known)
+
+    @classmethod
+    def closest(
+        cls,
+        points: Float[np.ndarray, "p 3"],
+        mesh: Mesh,
+        *,
+        directions: Float[np.ndarray, "p 3"] | None = None,
+        reach: float = np.inf,
+    ) -> BarycentricMap:
+        """The closest point of the surface for each point; covered where there is one.
+
+        Parameters
+        ----------
+        points : in the coordinates of the mesh; one that is not finite is not covered
+        mesh : the surface
+        directions : outwards at each point; faces whose normal points against it do not count
+        reach : nor do faces farther than this
+
+        Examples
+        --------
+        >>> mesh = Mesh([[0, 0, 0], [4, 0, 0], [0, 4, 0]], [[0, 1, 2]])
+        >>> places = BarycentricMap.closest(np.array([[1.0, 1, 3], [9, 9, 9]]), mesh, reach=5)
+        >>> places.positions(mesh.vertices).tolist(), places.covered.tolist()
+        ([[1.0, 1.0, 0.0], [nan, nan, nan]], [True, False])
+        """
+        check_mesh(mesh)
+        finite = np.isfinite(points).all(axis=1)
+        found = ClosestPoints(mesh.vertices, mesh.faces)(
+            np.where(finite[:, None], points, mesh.vertices[0]), directions=directions, reach=reach
+        )
+        return cls(mesh.faces[found.faces], found.weights, finite & np.isfinite(found.distances))
+
+    def __len__(self) -> int:
+        return len(self.triangles)
+
+    def __repr__(self) -> str:
+        return f"BarycentricMap({len(self)} points, {100 * self.covered_share:.0f} % covered)"
+
+    @property
+    def covered_share(self) -> float:
+        """Share of the points that are covered."""
+        return float(self.covered.mean()) if len(self) else 1.0
+
+    @property
+    def nearest_vertex(self) -> Int[np.ndarray, "p"]:
+        """The corner with the largest weight, the first of several that are equal."""
+        largest = self.weights.max(axis=1, keepdims=True)
+        corner = (self.weights >= largest - _EQUAL).argmax(axis=1)
+        return np.take_along_axis(self.triangles, corner[:, None], axis=1)[:, 0]
+
+    def positions(self, vertices: Float[np.ndarray, "n 3"]) -> Float[np.ndarray, "p 3"]:
+        """The points on a surface with these vertices; nan where not covered."""
+        return self.interpolate(vertices)
+
+    def interpolate(self, values: Shaped[np.ndarray, "n *rest"]) -> Float[np.ndarray, "p *rest"]:
+        """Σ_c weights[i, c] · values[triangles[i, c]]; nan where not covered.
+
+        A value that has no weight does not count, even if it is nan.
+        """
+        self.check_rows(values)
+        one = (len(self), *[1] * (values.ndim - 1))
+        total = np.zeros((len(self), *values.shape[1:]))
+        for corner in range(3):
+            weight = self.weights[:, corner].reshape(one)
+            total += np.where(weight > 0, weight * values[self.triangles[:, corner]], 0.0)
+        total[~self.covered] = np.nan
+        return total
+
+    def only(self, keep: Bool[np.ndarray, "p"]) -> BarycentricMap:
+        """The same map with the points alone covered that are to be kept."""
+        return BarycentricMap(self.triangles, self.weights, self.covered & keep)
+
+    def check_rows(self, values: Shaped[np.ndarray, "n *rest"], name: str = "values") -> None:
+        """Raise ValueError unless there is a row for every vertex that the map refers to."""
+        most = int(self.triangles[self.covered].max(initial=-1))
+        if len(values) <= most:
+            raise ValueError(
+                f"{name} has shape {np.shape(values)}, the map refers to vertex {most}; give a row for every vertex"
+            )
