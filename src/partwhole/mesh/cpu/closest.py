@@ -34,18 +34,18 @@ def closest_faces(
     stack = np.empty(_DEEPEST, np.int64)
     found = np.empty(3)
     for i in range(points.shape[0]):
-        p = points[i]
+        x, y, z = points[i, 0], points[i, 1], points[i, 2]
         best = reach * reach
         stack[0] = 1
         depth = 1
         while depth > 0:
             depth -= 1
             node = stack[depth]
-            if _squared_to_box(p, low[node], high[node]) > best:
+            if _squared_to_box(x, y, z, low, high, node) > best:
                 continue
             if node < n_leaves:
                 near, far = 2 * node, 2 * node + 1
-                if _squared_to_box(p, low[far], high[far]) < _squared_to_box(p, low[near], high[near]):
+                if _squared_to_box(x, y, z, low, high, far) < _squared_to_box(x, y, z, low, high, near):
                     near, far = far, near
                 stack[depth] = far
                 stack[depth + 1] = near
@@ -54,11 +54,12 @@ def closest_faces(
             first = (node - n_leaves) * leaf_size
             for f in range(first, min(first + leaf_size, n_faces)):
                 if directions.shape[0] > 0:
-                    n = normals[f]
-                    d = directions[i]
-                    if n[0] * d[0] + n[1] * d[1] + n[2] * d[2] < 0.0:
+                    along = 0.0
+                    for k in range(3):
+                        along += normals[f, k] * directions[i, k]
+                    if along < 0.0:
                         continue
-                squared = _closest_in_triangle(p, corners[f, 0], corners[f, 1], corners[f, 2], found)
+                squared = _closest_in_triangle(x, y, z, corners, f, found)
                 if squared < best or (squared <= best and face_at[i] < 0):
                     best = squared
                     face_at[i] = f
@@ -67,21 +68,22 @@ def closest_faces(
                         weights_at[i, c] = found[c]
 
 
+# coordinates and indices instead of slices of arrays, which would be counted references in the innermost loop
 @njit(cache=True, nogil=True)
-def _squared_to_box(p: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:
-    total = 0.0
-    for k in range(3):
-        off = max(low[k] - p[k], p[k] - high[k], 0.0)
-        total += off * off
-    return total
+def _squared_to_box(x: float, y: float, z: float, low: np.ndarray, high: np.ndarray, node: int) -> float:
+    dx = max(low[node, 0] - x, x - high[node, 0], 0.0)
+    dy = max(low[node, 1] - y, y - high[node, 1], 0.0)
+    dz = max(low[node, 2] - z, z - high[node, 2], 0.0)
+    return dx * dx + dy * dy + dz * dz
 
 
 @njit(cache=True, nogil=True)
-def _closest_in_triangle(p: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray, out: np.ndarray) -> float:
-    """Barycentric weights of the point of the triangle closest to p, into out; returns the squared distance to it."""
+def _closest_in_triangle(x: float, y: float, z: float, corners: np.ndarray, f: int, out: np.ndarray) -> float:
+    """Barycentric weights of the point of triangle f closest to (x, y, z), into out; returns the squared distance."""
     uu = uv = vv = wu = wv = 0.0
     for k in range(3):
-        u, v, w = b[k] - a[k], c[k] - a[k], p[k] - a[k]
+        a = corners[f, 0, k]
+        u, v, w = corners[f, 1, k] - a, corners[f, 2, k] - a, (x if k == 0 else y if k == 1 else z) - a
         uu += u * u
         uv += u * v
         vv += v * v
@@ -92,30 +94,31 @@ def _closest_in_triangle(p: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndar
         second, third = (vv * wu - uv * wv) / size, (uu * wv - uv * wu) / size
         if second >= 0.0 and third >= 0.0 and second + third <= 1.0:
             out[0], out[1], out[2] = 1.0 - second - third, second, third
-            return _squared_from(p, a, b, c, out)
+            return _squared_from(x, y, z, corners, f, out)
     best = np.inf
     best_side, best_along = 0, 0.0
     for side in range(3):
-        start, end = (a, b) if side == 0 else (b, c) if side == 1 else (c, a)
+        end = (side + 1) % 3
         dot = length = 0.0
         for k in range(3):
-            dot += (p[k] - start[k]) * (end[k] - start[k])
-            length += (end[k] - start[k]) ** 2
+            step = corners[f, end, k] - corners[f, side, k]
+            dot += ((x if k == 0 else y if k == 1 else z) - corners[f, side, k]) * step
+            length += step * step
         along = min(max(dot / length, 0.0), 1.0) if length > 0.0 else 0.0
-        squared = 0.0
-        for k in range(3):
-            squared += (p[k] - start[k] - along * (end[k] - start[k])) ** 2
+        out[0] = out[1] = out[2] = 0.0
+        out[side], out[end] = 1.0 - along, along
+        squared = _squared_from(x, y, z, corners, f, out)
         if squared < best:
             best, best_side, best_along = squared, side, along
     out[0] = out[1] = out[2] = 0.0
-    out[best_side] = 1.0 - best_along
-    out[(best_side + 1) % 3] = best_along
+    out[best_side], out[(best_side + 1) % 3] = 1.0 - best_along, best_along
     return best
 
 
 @njit(cache=True, nogil=True)
-def _squared_from(p: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray, weights: np.ndarray) -> float:
+def _squared_from(x: float, y: float, z: float, corners: np.ndarray, f: int, weights: np.ndarray) -> float:
     total = 0.0
     for k in range(3):
-        total += (p[k] - weights[0] * a[k] - weights[1] * b[k] - weights[2] * c[k]) ** 2
+        there = weights[0] * corners[f, 0, k] + weights[1] * corners[f, 1, k] + weights[2] * corners[f, 2, k]
+        total += ((x if k == 0 else y if k == 1 else z) - there) ** 2
     return total
