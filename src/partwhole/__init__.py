@@ -62,6 +62,7 @@ _FOLDERS = (
     "matching",
     "evaluation",
     "spectral",
+    "transfer",
     "store",
     "viewer",
 )

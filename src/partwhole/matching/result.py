@@ -16,27 +16,10 @@ from partwhole.matching.confidence.constants import (
 )
 from partwhole.matching.scans.units import Scaling
 from partwhole.mesh import Mesh
+from partwhole.transfer.rigid import rotation_onto
 
 # doubtful vertices count a little in the alignment, so that there is one where all are
 _LEAST_CONFIDENCE = 1e-3
-
-
-def rotation_onto(
-    x: Float[np.ndarray, "p 3"], y: Float[np.ndarray, "p 3"], share: Float[np.ndarray, "p"]
-) -> Float[np.ndarray, "3 3"]:
-    """argmin over rotations R of Σ share |R x − y|² (Kabsch), for points about their means.
-
-    Examples
-    --------
-    >>> x = np.array([[1.0, 0, 0], [0, 2, 0], [0, 0, 3], [-1, -2, -3]])
-    >>> R = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
-    >>> bool(np.allclose(rotation_onto(x, x @ R.T, np.ones(4)), R))
-    True
-    """
-    U, _, Vt = np.linalg.svd((share[:, None] * x).T @ y)
-    # a reflection is not a rotation: the axis of the smallest singular value is turned back
-    flip = np.array([1.0, 1.0, np.sign(np.linalg.det(U @ Vt))])
-    return (Vt.T * flip) @ U.T
 
 
 @dataclass(frozen=True)

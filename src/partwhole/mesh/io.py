@@ -166,7 +166,7 @@ def _judged(contents: Contents, label: str, name: str, repair: bool) -> tuple[Me
     if large:
         what = counted(large, "polygon with more than 3 corners was", "polygons with more than 3 corners were")
         notes.append(f"{what} triangulated as fans" if large > 1 else f"{what} triangulated as a fan")
-    faces, polygon = _fans(contents.corners, contents.sizes)
+    faces, polygon = fans(contents.corners, contents.sizes)
     if repair:
         try:
             repaired = repair_arrays(contents.vertices, faces, name=name)
@@ -217,7 +217,7 @@ def _check_range(contents: Contents, label: str) -> None:
         )
 
 
-def _fans(
+def fans(
     corners: Int[np.ndarray, "c"], sizes: Int[np.ndarray, "m"]
 ) -> tuple[Int[np.ndarray, "t 3"], Int[np.ndarray, "t"]]:
     """Each polygon (a, b, c, d, ...) as triangles (a, b, c), (a, c, d), ..., and the polygon of each triangle."""
