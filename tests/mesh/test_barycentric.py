@@ -5,8 +5,7 @@ import pytest
 
 from partwhole.datasets.cutting.triangulations import weights_in_triangles
 from partwhole.datasets.shapes.primitives import sphere
-from partwhole.mesh.barycentric import BarycentricMap
-from partwhole.mesh.closest import ClosestPoints
+from partwhole.mesh.barycentric import BarycentricMap, ClosestPoints
 from partwhole.mesh.surface import Mesh
 
 FLAT = Mesh([[0, 0, 0], [4, 0, 0], [0, 4, 0], [4, 4, 0]], [[0, 1, 2], [1, 3, 2]])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
@@ -16,7 +18,11 @@ from partwhole.matching.confidence.constants import (
 )
 from partwhole.matching.scans.units import Scaling
 from partwhole.mesh import Mesh
+from partwhole.mesh.barycentric import BarycentricMap
+from partwhole.transfer import Correspondence, transfer_by_kind
+from partwhole.transfer.correspondence import Side
 from partwhole.transfer.rigid import rotation_onto
+from partwhole.transfer.values import Kind
 
 # doubtful vertices count a little in the alignment, so that there is one where all are
 _LEAST_CONFIDENCE = 1e-3
@@ -199,10 +205,37 @@ class MatchResult:
         found[:3, 3] = share @ y - R @ (share @ x)
         return found
 
-    def transfer(self, values: Shaped[np.ndarray, "n *rest"]) -> Shaped[np.ndarray, "p *rest"]:
-        """What is known at the vertices of the whole, at those of the part: labels, colours, coordinates."""
-        if len(values) != self.whole.n_vertices:
-            raise ValueError(
-                f"values has shape {np.shape(values)}; give one row for each of the whole's {self.whole.n_vertices} vertices"
-            )
-        return values[self.vertex_map]
+    @cached_property
+    def correspondence(self) -> Correspondence:
+        """Part, whole and map, for the functions of `partwhole.transfer`; vertices that were not matched are not covered."""
+        places = BarycentricMap.at_vertices(self.vertex_map, self.matched)
+        return Correspondence(self.part, self.whole, places)
+
+    def transfer(
+        self,
+        values: Shaped[np.ndarray, "n *rest"],
+        *,
+        kind: Kind = "auto",
+        to: Side = "part",
+        missing: Any = None,
+    ) -> Shaped[np.ndarray, "m *rest"]:
+        """What is known at the vertices of the whole, at those of the part: labels, colours, coordinates; or the other way.
+
+        To the part, every vertex gets the value of its vertex of the whole, also one that was not matched, unless `kind` or
+        `missing` is given. To the whole, vertices within half an edge of the part, laid onto the whole, are covered.
+
+        Parameters
+        ----------
+        values : a row for each vertex of the whole, or of the part if to="whole"
+        kind : "scalar", "vector" (turned with the surface), "color" or "label"; "auto" decides by the type of the values
+        to : where the values are wanted
+        missing : the value of vertices that are not covered; nan unless given. Labels need it if there are such vertices.
+        """
+        if kind == "auto" and to == "part" and missing is None:
+            if len(values) != self.whole.n_vertices:
+                raise ValueError(
+                    f"values has shape {np.shape(values)}; "
+                    f"give one row for each of the whole's {self.whole.n_vertices} vertices"
+                )
+            return values[self.vertex_map]
+        return transfer_by_kind(values, self.correspondence, kind=kind, to=to, missing=missing)

@@ -11,8 +11,7 @@ from jaxtyping import Bool, Float, Int
 from scipy import sparse
 
 from partwhole.mesh import Mesh
-from partwhole.mesh.barycentric import BarycentricMap
-from partwhole.mesh.closest import ClosestPoints
+from partwhole.mesh.barycentric import BarycentricMap, ClosestPoints
 from partwhole.transfer.rigid import nearest_rotation
 
 Side = Literal["part", "whole"]

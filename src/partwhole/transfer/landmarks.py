@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from partwhole.mesh.closest import ClosestPoints
+from partwhole.mesh.barycentric import ClosestPoints
 from partwhole.store.arguments import as_numbers
 from partwhole.transfer.correspondence import Correspondence, Side, check_side
 

@@ -14,12 +14,14 @@ from partwhole.mesh.barycentric import BarycentricMap
 from partwhole.transfer.rigid import rotation_onto
 
 # a joint is seen if at least this share of what follows it is covered
-_SEEN = 0.15
+_SEEN = 0.05
 _FEWEST_VERTICES = 6
+# weights below this do not help to find a joint
+_LEAST_WEIGHT = 1e-4
 # rounds in which each joint is fitted to what the others leave
-_ROUNDS = 12
-# how much a joint's place on its parent counts, beside what follows it
-_ATTACHED = 1.0
+_ROUNDS = 30
+# μ: how much it counts that joints stay together, beside what follows them
+_ATTACHED = 0.05
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,8 +51,8 @@ def transfer_skinning(
     """Carry a skeleton to another surface, in whatever pose that is.
 
     Weights are interpolated; rows sum to one. The joints' motions M from the one pose to the other minimise
-    Σ_i area_i |y_i − Σ_b w_ib M_b x_i|² over rotations and translations, after one scale for all, joint by joint, each kept
-    near its place on the joint that it hangs on; y are the vertices of the target and x their places.
+    Σ_i area_i |y_i − Σ_b w_ib M_b x_i|² over rotations and translations, after one scale for all, where joints that hang
+    together are kept together; y are the vertices of the target and x their places.
 
     Parameters
     ----------
@@ -114,7 +116,13 @@ def _edge_ratio(mesh: Mesh, images: Float[np.ndarray, "n 3"]) -> float:
 
 
 class _Fit:
-    """The motions of the joints that take x to y, found joint by joint."""
+    """The motions of the joints that take x to y: descent from joint to joint on
+
+    Σ_i a_i |y_i − Σ_b w_ib M_b x_i|² + μ Σ_b s_b |M_b c_b − M_parent c_b|².
+
+    Here a_i are areas, c_b is the place of joint b, and s_b = Σ_i a_i w_ib². No step makes the sum larger. A joint that is
+    not seen moves with the one that it hangs on.
+    """
 
     def __init__(
         self,
@@ -128,70 +136,98 @@ class _Fit:
     ) -> None:
         self.skin, self.x, self.scale = skin, x, scale
         self.areas = areas if areas.any() else np.ones(len(x))
-        self.columns = sparse.csc_matrix(weights)
-        share = self.areas / self.areas.sum()
-        middle_x, middle_y = share @ x, share @ y
-        turn = rotation_onto(x - middle_x, y - middle_y, share)
-        rigid = np.column_stack([self.scale * turn, middle_y - self.scale * turn @ middle_x])
-        self.motions = np.tile(rigid, (len(skin.names), 1, 1))
-        squares = weights.multiply(weights)
-        self.support = np.asarray(sparse.csr_matrix(squares).T @ self.areas).reshape(-1)
-        there = sparse.csr_matrix(skin.weights)
-        whole = np.asarray(there.multiply(there).tocsr().T @ origin.vertex_areas).reshape(-1) * self.scale**2
-        many = np.diff(self.columns.indptr) >= _FEWEST_VERTICES
-        self.seen = many & (self.support > _SEEN * whole) & (whole > 0)
-        self.residual = y - _moved(rigid, x)
+        self.seen = _seen(skin, weights, self.areas, origin.vertex_areas * scale**2)
+        self.leader = np.arange(len(skin.names))
+        for joint in skin.order():
+            parent = skin.parents[joint]
+            if parent is not None and not self.seen[joint]:
+                self.leader[joint] = self.leader[parent]
+        n = len(skin.names)
+        merged = weights @ sparse.coo_matrix((np.ones(n), (np.arange(n), self.leader)), (n, n)).tocsr()
+        self.columns = sparse.csc_matrix(merged)
+        self.columns.eliminate_zeros()
+        self.leaders = [joint for joint in skin.order() if self.leader[joint] == joint]
+        self.ties = self._ties()
+        everywhere = self._best(x, y, self.areas)
+        self.motions = np.tile(everywhere, (n, 1, 1))
+        for joint in self.leaders:
+            rows, w = self._own(joint)
+            if len(rows) >= _FEWEST_VERTICES:
+                self.motions[joint] = self._best(x[rows], y[rows], self.areas[rows] * w**2)
+        self.residual = y.copy()
+        for joint in self.leaders:
+            rows, w = self._own(joint)
+            self.residual[rows] -= w[:, None] * _moved(self.motions[joint], x[rows])
 
     def run(self) -> None:
-        order = self.skin.order()
         for _ in range(_ROUNDS):
-            for joint in order:
+            for joint in self.leaders:
                 self._improve(joint)
-        for joint in order:
-            parent = self.skin.parents[joint]
-            if not self.seen[joint] and parent is not None:
-                self._set(joint, self.motions[parent])
+        self.motions = self.motions[self.leader]
 
     def frames(self) -> Float[np.ndarray, "b 4 4"]:
         """The frames of the joints in the new pose."""
         found = np.tile(np.eye(4), (len(self.motions), 1, 1))
-        turns = self.motions[:, :, :3] / self.scale
-        found[:, :3, :3] = turns @ self.skin.rest[:, :3, :3]
+        found[:, :3, :3] = self.motions[:, :, :3] / self.scale @ self.skin.rest[:, :3, :3]
         found[:, :3, 3] = np.einsum("bij,bj->bi", self.motions[:, :, :3], self.skin.joints) + self.motions[:, :, 3]
         return found
 
-    def _improve(self, joint: int) -> None:
-        """The motion that fits best what the other joints leave of y, and the place on the parent."""
-        parent = self.skin.parents[joint]
-        if not self.seen[joint]:
-            if parent is not None:
-                self._set(joint, self.motions[parent])
-            return
-        rows, w = self._own(joint)
-        x = self.x[rows]
-        goal = self.residual[rows] / w[:, None] + _moved(self.motions[joint], x)
-        share = self.areas[rows] * w**2
-        if parent is not None:
-            attached = self.skin.joints[joint]
-            x = np.concatenate([x, attached[None]])
-            goal = np.concatenate([goal, _moved(self.motions[parent], attached[None])])
-            share = np.append(share, _ATTACHED * self.support[joint])
-        share = share / share.sum()
-        middle_x, middle_goal = share @ x, share @ goal
-        turn = self.scale * rotation_onto(x - middle_x, goal - middle_goal, share)
-        self._set(joint, np.column_stack([turn, middle_goal - turn @ middle_x]))
+    def _ties(self) -> dict[int, list[tuple[int, Float[np.ndarray, "3"], float]]]:
+        """For each leader those that it is joined to, where, and how much that counts."""
+        found: dict[int, list[tuple[int, Float[np.ndarray, "3"], float]]] = {joint: [] for joint in self.leaders}
+        for joint in self.leaders:
+            parent = self.skin.parents[joint]
+            if parent is None:
+                continue
+            rows, w = self._own(joint)
+            weight = _ATTACHED * float(self.areas[rows] @ w**2)
+            above = int(self.leader[parent])
+            found[joint].append((above, self.skin.joints[joint], weight))
+            found[above].append((joint, self.skin.joints[joint], weight))
+        return found
 
-    def _set(self, joint: int, motion: Float[np.ndarray, "3 4"]) -> None:
+    def _improve(self, joint: int) -> None:
+        """The motion of one joint that is best while the others stay."""
         rows, w = self._own(joint)
-        step = _moved(self.motions[joint], self.x[rows]) - _moved(motion, self.x[rows])
-        self.residual[rows] += w[:, None] * step
+        before = self.motions[joint]
+        at = _moved(before, self.x[rows])
+        joined = np.array([place for _, place, _ in self.ties[joint]]).reshape(-1, 3)
+        goals = np.array([_moved(self.motions[k], place[None])[0] for k, place, _ in self.ties[joint]]).reshape(-1, 3)
+        x = np.concatenate([self.x[rows], joined])
+        y = np.concatenate([self.residual[rows] / w[:, None] + at, goals])
+        share = np.append(self.areas[rows] * w**2, [weight for _, _, weight in self.ties[joint]])
+        if len(rows) < _FEWEST_VERTICES or not share.any():
+            return
+        motion = self._best(x, y, share)
+        self.residual[rows] += w[:, None] * (at - _moved(motion, self.x[rows]))
         self.motions[joint] = motion
+
+    def _best(
+        self, x: Float[np.ndarray, "r 3"], y: Float[np.ndarray, "r 3"], share: Float[np.ndarray, "r"]
+    ) -> Float[np.ndarray, "3 4"]:
+        share = share / share.sum()
+        middle_x, middle_y = share @ x, share @ y
+        turn = self.scale * rotation_onto(x - middle_x, y - middle_y, share)
+        return np.column_stack([turn, middle_y - turn @ middle_x])
 
     def _own(self, joint: int) -> tuple[Int[np.ndarray, "r"], Float[np.ndarray, "r"]]:
         """The vertices that follow a joint, and how much."""
         own = slice(self.columns.indptr[joint], self.columns.indptr[joint + 1])
-        w = self.columns.data[own]
-        return self.columns.indices[own][w > 0], w[w > 0]
+        enough = self.columns.data[own] > _LEAST_WEIGHT
+        return self.columns.indices[own][enough], self.columns.data[own][enough]
+
+
+def _seen(
+    skin: Skin, weights: sparse.csr_matrix, areas: Float[np.ndarray, "k"], origin_areas: Float[np.ndarray, "n"]
+) -> Bool[np.ndarray, "b"]:
+    """Joints whose followers are covered, enough of them."""
+
+    def support(table: sparse.csr_matrix, area: Float[np.ndarray, "n"]) -> Float[np.ndarray, "b"]:
+        return np.asarray(sparse.csr_matrix(table.multiply(table)).T @ area).reshape(-1)
+
+    followers = np.asarray((weights > _LEAST_WEIGHT).sum(axis=0)).reshape(-1)
+    whole = support(sparse.csr_matrix(skin.weights), origin_areas)
+    return (followers >= _FEWEST_VERTICES) & (whole > 0) & (support(weights, areas) > _SEEN * whole)
 
 
 def _moved(motion: Float[np.ndarray, "3 4"], points: Float[np.ndarray, "k 3"]) -> Float[np.ndarray, "k 3"]:

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int, UInt8
 
 from partwhole.mesh import Mesh
 from partwhole.mesh.asset import Asset, Texture
-from partwhole.mesh.closest import ClosestPoints
+from partwhole.mesh.barycentric import ClosestPoints
 from partwhole.store.arguments import check_whole_number
 from partwhole.transfer.atlas import make_atlas
 from partwhole.transfer.correspondence import Correspondence, Side, check_side
