@@ -76,7 +76,8 @@ def decode(data: bytes, folder: Path) -> tuple[Texture | None, list[str]]:
         notes.append(
             f"{counted(int(bare.sum()), 'face')} with a picture but without texture coordinates: one colour each"
         )
-    return Texture(uv, faces, tuple(images.images), of_face), notes
+    used, of_face = np.unique(of_face, return_inverse=True)
+    return Texture(uv, faces, tuple(images.images[k] for k in used), of_face.reshape(-1)), notes
 
 
 def encode(mesh: Mesh, texture: Texture | None, stem: str) -> list[tuple[str, bytes]]:
