@@ -17,6 +17,7 @@ from partwhole.cli.shared.match_output import SUMMARY
 from partwhole.datasets.synthetic.folder import mesh_files, named_surface, surface_files
 from partwhole.mesh.formats.common import counted
 from partwhole.mesh.io import FORMATS
+from partwhole.store.text import table_rows
 
 # the table of results; the list that `partwhole dataset make` writes has the same name
 TABLE = "pairs.csv"
@@ -149,10 +150,8 @@ def list_beside(parts: Path, wholes: Path) -> Path | None:
 def _rows(path: Path) -> list[list[str]]:
     """The lines of a table that are not blank; columns are separated by commas, semicolons or tabs."""
     try:
-        lines = [line for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip(" ,;\t")]
-        separator = max(",;\t", key=lambda mark: (mark in lines[0], mark == ",")) if lines else ","
-        rows = list(csv.reader(lines, delimiter=separator))
-    except (csv.Error, UnicodeDecodeError):
+        rows = table_rows(path.read_text(encoding="utf-8-sig"))
+    except ValueError:
         raise ValueError(f"{path} is not a text file; give a CSV file with the columns part,whole") from None
     if not rows:
         raise ValueError(f"{path} names no pairs; a line is part,whole or part,whole,name")
