@@ -13,6 +13,8 @@ from partwhole.store.arguments import as_array
 
 # weights that differ by less count as equal, so that rounding does not decide which vertex is the nearest
 _EQUAL = 1e-9
+# how far from one the weights of a point may sum
+_SLACK = 1e-6
 # triangles in a leaf of the tree
 _LEAF = 4
 
@@ -38,6 +40,20 @@ class BarycentricMap:
     triangles: Int[np.ndarray, "p 3"]
     weights: Float[np.ndarray, "p 3"]
     covered: Bool[np.ndarray, "p"]
+
+    def __post_init__(self) -> None:
+        shapes = tuple(np.shape(array) for array in (self.triangles, self.weights, self.covered))
+        n = shapes[2][0] if len(shapes[2]) == 1 else -1
+        kinds = (self.triangles.dtype.kind, self.weights.dtype.kind, self.covered.dtype.kind)
+        if shapes != ((n, 3), (n, 3), (n,)) or kinds not in (("i", "f", "b"), ("u", "f", "b")):
+            raise ValueError(
+                "triangles (p, 3) must be whole numbers, weights (p, 3) numbers and covered (p,) truth values, "
+                f"got shapes {shapes}"
+            )
+        weights = self.weights[self.covered]
+        sound = (weights >= 0).all(axis=1) & (np.abs(weights.sum(axis=1) - 1) < _SLACK)
+        if not sound.all() or self.triangles[self.covered].min(initial=0) < 0:
+            raise ValueError("triangles and weights must not be negative, and weights of a point sum to one")
 
     @classmethod
     def at_vertices(cls, vertex_map: ArrayLike, covered: Bool[np.ndarray, "p"] | None = None) -> BarycentricMap:

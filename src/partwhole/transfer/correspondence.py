@@ -16,7 +16,7 @@ from partwhole.transfer.rigid import nearest_rotation
 
 Side = Literal["part", "whole"]
 
-# an edge that the map makes longer than so many edges is torn: its faces are not laid onto the whole
+# an edge that the map makes so many times as long as other edges, and as a median edge, is torn, and so are its faces
 _TORN = 4.0
 
 
@@ -136,8 +136,11 @@ class Correspondence:
     def _laid(self) -> Int[np.ndarray, "l"]:
         """The faces of the part that are laid onto the whole: whose corners are covered, and which are not torn."""
         covered = self.places.covered[self.part.faces].all(axis=1)
-        lengths = _side_lengths(np.nan_to_num(self.images), self.part.faces)
-        torn = lengths.max(axis=1) > _TORN * self._edge
+        before = _side_lengths(self.part.vertices, self.part.faces)
+        after = _side_lengths(np.nan_to_num(self.images), self.part.faces)
+        stretch = np.divide(after, before, out=np.full_like(after, np.nan), where=before > 0)[covered]
+        usual = np.nanmedian(stretch) if np.isfinite(stretch).any() else 1.0
+        torn = (after > _TORN * np.maximum(usual * before, self._edge)).any(axis=1)
         kept = np.flatnonzero(covered & ~torn)
         if len(kept) == 0:
             raise ValueError(

@@ -79,7 +79,7 @@ def transfer_values(
     values : a row of numbers for each vertex of the surface that the places are on
     places : where the values are wanted
     missing : the value where not covered; nan unless given
-    rounded : round whole numbers to whole numbers of the same type, as colours are; without it the result is float64
+    rounded : round whole numbers to whole numbers of the same type, as colours are; without it they become float64
 
     Examples
     --------
@@ -96,7 +96,9 @@ def transfer_values(
             _refuse_missing(places, "colours of whole numbers")
     else:
         found[~places.covered] = missing
-    return np.rint(found).astype(values.dtype) if whole else found
+    if whole:
+        found = np.rint(found)
+    return found.astype(values.dtype) if whole or values.dtype.kind == "f" else found
 
 
 def transfer_labels(
