@@ -199,7 +199,7 @@ def write_asset(asset: Asset, path: str | os.PathLike[str], *, influences: Liter
     """
     from partwhole.mesh.formats import glb_asset, obj_asset
 
-    check_mesh(asset.mesh)
+    check_mesh(getattr(asset, "mesh", asset))
     path = checked_path("path", path)
     if path.suffix.lower() not in _ENDINGS:
         raise ValueError(f"{path}: textures and skeletons are written as .glb or .obj, not {path.suffix!r}")

@@ -93,7 +93,7 @@ def _closest_in_triangle(x: float, y: float, z: float, corners: np.ndarray, f: i
     if size > 1e-14 * uu * vv:
         second, third = (vv * wu - uv * wv) / size, (uu * wv - uv * wu) / size
         if second >= 0.0 and third >= 0.0 and second + third <= 1.0:
-            out[0], out[1], out[2] = 1.0 - second - third, second, third
+            out[0], out[1], out[2] = max(1.0 - second - third, 0.0), second, third
             return _squared_from(x, y, z, corners, f, out)
     best = np.inf
     best_side, best_along = 0, 0.0

@@ -144,7 +144,7 @@ class _Pictures:
         else:
             if not isinstance(shown, dict):
                 raise FormatError(f"{where}: baseColorTexture must be an object")
-            if "KHR_texture_transform" in (shown.get("extensions") or {}):
+            if "KHR_texture_transform" in _object(shown, "extensions"):
                 raise FormatError(
                     f"{where}: KHR_texture_transform is not supported; write the texture coordinates as they are"
                 )
@@ -205,6 +205,12 @@ def _texture(document: Json, buffer: bytes, found: Gathered, notes: list[str]) -
     if without:
         notes.append(f"{counted(without, 'primitive')} with a picture but without texture coordinates: one colour each")
     return Texture(np.concatenate(uv), np.concatenate(corners), tuple(pictures.images), np.concatenate(image_of))
+
+
+def _object(owner: Json, key: str) -> Json:
+    """An object in the document; empty if it is not there, or is something else."""
+    found = owner.get(key)
+    return found if isinstance(found, dict) else {}
 
 
 def _fractions(document: Json, buffer: bytes, index: int, shape: str, where: str) -> Float[np.ndarray, "k c"]:
