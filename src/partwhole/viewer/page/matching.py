@@ -17,7 +17,7 @@ class NoModel(ValueError):
 
 
 def matched(scene: Scene, *, model: str | Path = "default", tell: Tell = lambda stage: None) -> Scene:
-    """The scene with a map from its part to its whole, and what is known of it.
+    """The scene with a map from its part to its whole, steered by its landmarks, and what is known of it.
 
     Parameters
     ----------
@@ -45,6 +45,7 @@ def matched(scene: Scene, *, model: str | Path = "default", tell: Tell = lambda 
         scene.part.full,
         scene.whole.full,
         model=model,
+        landmarks=scene.landmarks,
         progress=lambda what, done, total: tell(f"matching, step {min(done + 1, total)} of {total}: {what}"),
     )
     return replace(
@@ -54,7 +55,8 @@ def matched(scene: Scene, *, model: str | Path = "default", tell: Tell = lambda 
         doubtful=found.doubtful,
         vertex_map_before=found.vertex_map_before,
         factor=found.factor,
+        landmarks=found.landmarks,
         doubtful_places=tuple(DoubtfulPlace(r.vertex, r.area_share, r.confidence) for r in found.regions),
         warnings=found.warnings,
-        notes=(*scene.notes, *found.notes),
+        map_notes=found.notes,
     )
