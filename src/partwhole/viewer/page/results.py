@@ -80,7 +80,12 @@ def _with_summary(scene: Scene, path: Path) -> Scene:
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return scene
-    known = {"warnings": said["warnings"], "map_notes": said["notes"], "doubtful_places": places, "landmarks": landmarks}
+    known = {
+        "warnings": said["warnings"],
+        "map_notes": said["notes"],
+        "doubtful_places": places,
+        "landmarks": landmarks,
+    }
     return replace(scene, title=" → ".join(names), **known)
 
 

@@ -8,7 +8,6 @@ const COLORS = [
   [0.9, 0.1, 0.29], [0.13, 0.55, 0.13], [0.0, 0.45, 0.85], [0.85, 0.5, 0.0], [0.57, 0.12, 0.7], [0.0, 0.55, 0.55],
   [0.75, 0.0, 0.55], [0.45, 0.35, 0.1],
 ];
-const SVG = "http://www.w3.org/2000/svg";
 
 /** The list of marked pairs of a page: {part, whole, numbers, label, pin, said}, vertices as they are drawn. */
 export class Marks {
@@ -188,7 +187,7 @@ function colorOf(k) {
 }
 
 function drawn(name, attributes) {
-  const made = document.createElementNS(SVG, name);
+  const made = document.createElementNS(at("lines").namespaceURI, name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
   return made;
 }
