@@ -11,6 +11,8 @@ from partwhole.mesh.surface import Mesh
 
 # below every cosine: all normals agree
 _ANY = -2.0
+# of the cells of Morton's curve, along each axis
+_BITS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +52,11 @@ class SurfaceTree:
     """
 
     def __init__(self, mesh: Mesh) -> None:
-        from partwhole.mesh.cpu.triangle_tree import build_tree
+        from partwhole.mesh.cpu.triangle_tree import build_boxes
 
         self.mesh = mesh
-        self._tree = build_tree(mesh.vertices, mesh.faces)
+        order = _along_a_curve(mesh.vertices[mesh.faces].mean(axis=1))
+        self._tree = (order, *build_boxes(order, mesh.vertices, mesh.faces))
 
     def nearest(
         self,
@@ -89,3 +92,15 @@ class SurfaceTree:
 
         pairs = intersecting_pairs(self._tree, self.mesh.vertices, self.mesh.faces)
         return pairs[np.lexsort(pairs.T[::-1])]
+
+
+def _along_a_curve(points: Float[np.ndarray, "m 3"]) -> Int[np.ndarray, "m"]:
+    """The order of the points along Morton's curve, on which neighbours are near each other."""
+    low = points.min(axis=0)
+    size = max(float((points.max(axis=0) - low).max()), 1e-300)
+    cells = np.minimum((points - low) / size * (1 << _BITS), (1 << _BITS) - 1).astype(np.int64)
+    code = np.zeros(len(points), np.int64)
+    for bit in range(_BITS):
+        for d in range(3):
+            code |= ((cells[:, d] >> bit) & 1) << (3 * bit + d)
+    return np.argsort(code, kind="stable")

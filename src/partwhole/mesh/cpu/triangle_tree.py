@@ -1,6 +1,6 @@
 """A tree of boxes around triangles: nearest points of a surface, and pairs of its triangles that intersect.
 
-Triangles are halved at the median of their centres along the longest side of their box, until few are left together.
+Triangles come in an order in which neighbours are near each other, and are halved until few are left together.
 """
 
 from __future__ import annotations
@@ -17,17 +17,15 @@ _FLAT = 1e-13
 
 
 @njit(cache=True, nogil=True)
-def build_tree(vertices, faces):
-    """Order of the triangles, boxes of the nodes, first triangle, count and second child of each (−1: a leaf)."""
+def build_boxes(order, vertices, faces):
+    """Boxes of the nodes, and first triangle, count and second child of each (−1: a leaf), for triangles in an order.
+
+    A node is followed by its first child.
+    """
     m = len(faces)
-    centres = np.empty((m, 3))
-    for f in range(m):
-        for d in range(3):
-            centres[f, d] = (vertices[faces[f, 0], d] + vertices[faces[f, 1], d] + vertices[faces[f, 2], d]) / 3
-    order = np.arange(m)
     most = 2 * m + 1
     low, high = np.empty((most, 3)), np.empty((most, 3))
-    first, count, second = np.empty(most, np.int64), np.empty(most, np.int64), np.full(most, -1, np.int64)
+    ranges = np.empty((most, 3), np.int64)
     # a node waits with its range of triangles and the parent whose second child it is, or −1
     waiting = np.empty((_DEPTH, 3), np.int64)
     waiting[0, 0], waiting[0, 1], waiting[0, 2] = 0, m, -1
@@ -38,29 +36,27 @@ def build_tree(vertices, faces):
         node = used
         used += 1
         if parent >= 0:
-            second[parent] = node
-        first[node], count[node] = start, end - start
+            ranges[parent, 2] = node
+        ranges[node, 0], ranges[node, 1], ranges[node, 2] = start, end - start, -1
+        if end - start > _LEAF:
+            middle = (start + end) // 2
+            waiting[top, 0], waiting[top, 1], waiting[top, 2] = middle, end, node
+            waiting[top + 1, 0], waiting[top + 1, 1], waiting[top + 1, 2] = start, middle, -1
+            top += 2
+    # children have larger numbers than their parents
+    for node in range(used - 1, -1, -1):
         for d in range(3):
             low[node, d], high[node, d] = np.inf, -np.inf
-        for k in range(start, end):
-            for c in range(3):
-                for d in range(3):
+            if ranges[node, 2] >= 0:
+                one, other = node + 1, ranges[node, 2]
+                low[node, d] = min(low[one, d], low[other, d])
+                high[node, d] = max(high[one, d], high[other, d])
+                continue
+            for k in range(ranges[node, 0], ranges[node, 0] + ranges[node, 1]):
+                for c in range(3):
                     x = vertices[faces[order[k], c], d]
                     low[node, d], high[node, d] = min(low[node, d], x), max(high[node, d], x)
-        if end - start <= _LEAF:
-            continue
-        axis = 0
-        for d in range(1, 3):
-            if high[node, d] - low[node, d] > high[node, axis] - low[node, axis]:
-                axis = d
-        here = order[start:end].copy()
-        along = np.argsort(centres[here, axis], kind="mergesort")
-        order[start:end] = here[along]
-        middle = (start + end) // 2
-        waiting[top, 0], waiting[top, 1], waiting[top, 2] = middle, end, node
-        waiting[top + 1, 0], waiting[top + 1, 1], waiting[top + 1, 2] = start, middle, -1
-        top += 2
-    return order, low[:used], high[:used], first[:used], count[:used], second[:used]
+    return low[:used], high[:used], ranges[:used]
 
 
 @njit(cache=True, nogil=True)
@@ -69,22 +65,22 @@ def nearest_points(tree, vertices, faces, face_normals, points, normals, least_c
 
     A triangle counts if the cosine between its normal and that of the point is at least `least_cosine`; below −1 all do.
     """
-    order, low, high, first, count, second = tree
+    order, low, high, ranges = tree
     n = len(points)
     found, weights, away = np.full(n, -1, np.int64), np.zeros((n, 3)), np.full(n, np.inf)
     waiting, apart = np.empty(_DEPTH, np.int64), np.empty(_DEPTH)
     place = np.empty(3)
     for p in range(n):
         best = np.inf
-        waiting[0], apart[0] = 0, _outside(points[p], low[0], high[0])
+        waiting[0], apart[0] = 0, _outside(points, p, low, high, 0)
         top = 1
         while top > 0:
             top -= 1
             if apart[top] >= best:
                 continue
             node = waiting[top]
-            if second[node] < 0:
-                for k in range(first[node], first[node] + count[node]):
+            if ranges[node, 2] < 0:
+                for k in range(ranges[node, 0], ranges[node, 0] + ranges[node, 1]):
                     f = order[k]
                     if least_cosine >= -1:
                         cosine = 0.0
@@ -92,14 +88,14 @@ def nearest_points(tree, vertices, faces, face_normals, points, normals, least_c
                             cosine += face_normals[f, d] * normals[p, d]
                         if cosine < least_cosine:
                             continue
-                    square = _place(points[p], vertices[faces[f, 0]], vertices[faces[f, 1]], vertices[faces[f, 2]], place)
+                    square = _place(points, p, vertices, faces, f, place)
                     if square < best:
                         best = square
                         found[p] = f
                         weights[p, 0], weights[p, 1], weights[p, 2] = place[0], place[1], place[2]
                 continue
-            one, other = node + 1, second[node]
-            to_one, to_other = _outside(points[p], low[one], high[one]), _outside(points[p], low[other], high[other])
+            one, other = node + 1, ranges[node, 2]
+            to_one, to_other = _outside(points, p, low, high, one), _outside(points, p, low, high, other)
             if to_one > to_other:
                 one, other, to_one, to_other = other, one, to_other, to_one
             # the nearer one is looked at first
@@ -110,22 +106,23 @@ def nearest_points(tree, vertices, faces, face_normals, points, normals, least_c
     return found, weights, away
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _outside(point, low, high):
+@njit(cache=True, nogil=True)
+def _outside(points, p, low, high, node):
     """Squared distance of a point to a box."""
     total = 0.0
     for d in range(3):
-        off = max(low[d] - point[d], 0.0, point[d] - high[d])
+        off = max(low[node, d] - points[p, d], 0.0, points[p, d] - high[node, d])
         total += off * off
     return total
 
 
 @njit(cache=True, nogil=True)
-def _place(p, a, b, c, weights):
+def _place(points, p, x, faces, f, weights):
     """Squared distance to a triangle; writes the weights of its nearest point. By the region of the plane (Ericson)."""
-    ab0, ab1, ab2 = b[0] - a[0], b[1] - a[1], b[2] - a[2]
-    ac0, ac1, ac2 = c[0] - a[0], c[1] - a[1], c[2] - a[2]
-    ap0, ap1, ap2 = p[0] - a[0], p[1] - a[1], p[2] - a[2]
+    a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
+    ab0, ab1, ab2 = x[b, 0] - x[a, 0], x[b, 1] - x[a, 1], x[b, 2] - x[a, 2]
+    ac0, ac1, ac2 = x[c, 0] - x[a, 0], x[c, 1] - x[a, 1], x[c, 2] - x[a, 2]
+    ap0, ap1, ap2 = points[p, 0] - x[a, 0], points[p, 1] - x[a, 1], points[p, 2] - x[a, 2]
     d1, d2 = ab0 * ap0 + ab1 * ap1 + ab2 * ap2, ac0 * ap0 + ac1 * ap1 + ac2 * ap2
     aa, cross, cc = ab0 * ab0 + ab1 * ab1 + ab2 * ab2, ab0 * ac0 + ab1 * ac1 + ab2 * ac2, ac0 * ac0 + ac1 * ac1 + ac2 * ac2
     d3, d4, d5, d6 = d1 - aa, d2 - cross, d1 - cross, d2 - cc
@@ -148,14 +145,14 @@ def _place(p, a, b, c, weights):
     elif va + vb + vc > 0:
         v, w = vb / (va + vb + vc), vc / (va + vb + vc)
     weights[0], weights[1], weights[2] = 1 - v - w, v, w
-    x, y, z = ap0 - v * ab0 - w * ac0, ap1 - v * ab1 - w * ac1, ap2 - v * ab2 - w * ac2
-    return x * x + y * y + z * z
+    off0, off1, off2 = ap0 - v * ab0 - w * ac0, ap1 - v * ab1 - w * ac1, ap2 - v * ab2 - w * ac2
+    return off0 * off0 + off1 * off1 + off2 * off2
 
 
 @njit(cache=True, nogil=True)
 def intersecting_pairs(tree, vertices, faces):
     """Pairs of triangles that intersect, the smaller number first; those with a common edge are never counted."""
-    order, low, high, first, count, second = tree
+    order, low, high, ranges = tree
     m = len(faces)
     pairs = np.empty((16, 2), np.int64)
     used = 0
@@ -170,15 +167,15 @@ def intersecting_pairs(tree, vertices, faces):
         while top > 0:
             top -= 1
             node = waiting[top]
-            if _apart(least, most, low[node], high[node]):
+            if _apart(least, most, low, high, node):
                 continue
-            if second[node] >= 0:
-                waiting[top], waiting[top + 1] = node + 1, second[node]
+            if ranges[node, 2] >= 0:
+                waiting[top], waiting[top + 1] = node + 1, ranges[node, 2]
                 top += 2
                 continue
-            for k in range(first[node], first[node] + count[node]):
+            for k in range(ranges[node, 0], ranges[node, 0] + ranges[node, 1]):
                 g = order[k]
-                if g > f and _intersect(vertices, faces[f], faces[g]):
+                if g > f and _intersect(vertices, faces, f, g):
                     if used == len(pairs):
                         more = np.empty((2 * used, 2), np.int64)
                         more[:used] = pairs
@@ -188,20 +185,20 @@ def intersecting_pairs(tree, vertices, faces):
     return pairs[:used]
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _apart(low, high, other_low, other_high):
+@njit(cache=True, nogil=True)
+def _apart(least, most, low, high, node):
     for d in range(3):
-        if low[d] > other_high[d] or other_low[d] > high[d]:
+        if least[d] > high[node, d] or low[node, d] > most[d]:
             return True
     return False
 
 
 @njit(cache=True, nogil=True)
-def _intersect(x, f, g):
+def _intersect(x, faces, f, g):
     common, at_f, at_g = 0, 0, 0
     for i in range(3):
         for j in range(3):
-            if f[i] == g[j]:
+            if faces[f, i] == faces[g, j]:
                 common += 1
                 at_f, at_g = i, j
     if common > 1:
@@ -209,37 +206,37 @@ def _intersect(x, f, g):
     size = 0.0
     for i in range(3):
         for d in range(3):
-            size = max(size, abs(x[f[i], d] - x[f[(i + 1) % 3], d]), abs(x[g[i], d] - x[g[(i + 1) % 3], d]))
-    flat = _FLAT * size**3
-    if common == 1:
-        # triangles with one common corner meet elsewhere only if a side opposite to it goes through the other one
-        return _crosses(x, f[(at_f + 1) % 3], f[(at_f + 2) % 3], g, flat) or _crosses(
-            x, g[(at_g + 1) % 3], g[(at_g + 2) % 3], f, flat
-        )
-    for i in range(3):
-        if _crosses(x, f[i], f[(i + 1) % 3], g, flat) or _crosses(x, g[i], g[(i + 1) % 3], f, flat):
+            size = max(size, abs(x[faces[f, i], d] - x[faces[f, i - 1], d]))
+            size = max(size, abs(x[faces[g, i], d] - x[faces[g, i - 1], d]))
+    flat = _FLAT * size * size * size
+    for side in range(6):
+        one, other, skipped = f, g, at_f
+        if side >= 3:
+            one, other, skipped = g, f, at_g
+        i = side % 3
+        # with one common corner they meet elsewhere only if the side opposite to it goes through the other triangle
+        if (common == 0 or i == (skipped + 1) % 3) and _crosses(x, faces, one, i, other, flat):
             return True
     return False
 
 
 @njit(cache=True, nogil=True)
-def _crosses(x, p, q, f, flat):
-    """Whether the side from p to q goes through a triangle; touching it up to rounding does not count."""
-    above, below = _volume(x[f[0]], x[f[1]], x[f[2]], x[p]), _volume(x[f[0]], x[f[1]], x[f[2]], x[q])
+def _crosses(x, faces, f, i, g, flat):
+    """Whether side i of triangle f goes through triangle g; touching it up to rounding does not count."""
+    p, q = faces[f, i], faces[f, (i + 1) % 3]
+    a, b, c = faces[g, 0], faces[g, 1], faces[g, 2]
+    above, below = _volume(x, a, b, c, p), _volume(x, a, b, c, q)
     if not ((above > flat and below < -flat) or (above < -flat and below > flat)):
         return False
-    first = _volume(x[p], x[q], x[f[0]], x[f[1]])
-    second = _volume(x[p], x[q], x[f[1]], x[f[2]])
-    third = _volume(x[p], x[q], x[f[2]], x[f[0]])
-    return (first >= flat and second >= flat and third >= flat) or (
-        first <= -flat and second <= -flat and third <= -flat
-    )
+    first, second, third = _volume(x, p, q, a, b), _volume(x, p, q, b, c), _volume(x, p, q, c, a)
+    inside = first >= flat and second >= flat and third >= flat
+    return inside or (first <= -flat and second <= -flat and third <= -flat)
 
 
 @njit(cache=True, nogil=True)
-def _volume(a, b, c, d):
-    """Six times the volume of a tetrahedron, with its sign."""
-    u0, u1, u2 = b[0] - a[0], b[1] - a[1], b[2] - a[2]
-    v0, v1, v2 = c[0] - a[0], c[1] - a[1], c[2] - a[2]
-    w0, w1, w2 = d[0] - a[0], d[1] - a[1], d[2] - a[2]
+def _volume(x, a, b, c, d):
+    """Six times the volume of a tetrahedron of four vertices, with its sign."""
+    u0, u1, u2 = x[b, 0] - x[a, 0], x[b, 1] - x[a, 1], x[b, 2] - x[a, 2]
+    v0, v1, v2 = x[c, 0] - x[a, 0], x[c, 1] - x[a, 1], x[c, 2] - x[a, 2]
+    w0, w1, w2 = x[d, 0] - x[a, 0], x[d, 1] - x[a, 1], x[d, 2] - x[a, 2]
     return u0 * (v1 * w2 - v2 * w1) + u1 * (v2 * w0 - v0 * w2) + u2 * (v0 * w1 - v1 * w0)
