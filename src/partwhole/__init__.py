@@ -19,11 +19,14 @@ if TYPE_CHECKING:
     )
     from partwhole.matching import Matcher, TrainingConfig, WormholeLoss, evaluate, match, train
     from partwhole.mesh import Mesh, decimate, farthest_points, read_mesh, refine_boundary, remesh, repair, write_mesh
+    from partwhole.registration import FitOptions, FittedTemplate, fit
 
 __all__ = [
     "TCIE",
     "WHCIE",
     "Criterion",
+    "FitOptions",
+    "FittedTemplate",
     "Matcher",
     "Mesh",
     "Metric",
@@ -36,6 +39,7 @@ __all__ = [
     "decimate",
     "evaluate",
     "farthest_points",
+    "fit",
     "geodesic_distances",
     "match",
     "metric_at_vertices",
@@ -60,7 +64,9 @@ _FOLDERS = (
     "datasets",
     "embedding",
     "matching",
+    "registration",
     "evaluation",
+    "deformation",
     "spectral",
     "store",
     "viewer",

@@ -168,7 +168,11 @@ class _Pulls:
         self._sides += weighted.T @ targets
 
     def solved(
-        self, stiffness: sparse.csc_array, forces: Float[np.ndarray, "n 3"], stay: Float[np.ndarray, "n 3"], weight: float
+        self,
+        stiffness: sparse.csc_array,
+        forces: Float[np.ndarray, "n 3"],
+        stay: Float[np.ndarray, "n 3"],
+        weight: float,
     ) -> Float[np.ndarray, "n 3"]:
         """argmin over y of the sum, of the elastic energy, and of weight · |y − stay|²."""
         matrix = stiffness + self._matrix + sparse.diags_array(self._diagonal + weight)
@@ -199,9 +203,7 @@ class _Fitting:
         """
         template, x = self.template, self.template.vertices
         areas = template.vertex_areas + 1e-12 * self.unit**2
-        spread = factorised(
-            sparse.diags_array(areas) + (_AVERAGED * self.unit) ** 2 * self.elastic.laplacian
-        )
+        spread = factorised(sparse.diags_array(areas) + (_AVERAGED * self.unit) ** 2 * self.elastic.laplacian)
         sure = np.ones(len(self.of_map))
         for _ in range(_ROUNDS):
             pulls, total, sums = self._of_map_and_landmarks(sure)
@@ -215,9 +217,7 @@ class _Fitting:
             unseen = np.clip(1 - spread(areas * some) / _HARDLY_SEEN, 0, 1)
             R = self._hold(R, unseen)
             stiff = (length * self.unit) ** 2
-            y = pulls.solved(
-                stiff * self.elastic.laplacian, stiff * self.elastic.forces(R), x, _STAY * self.unit**2
-            )
+            y = pulls.solved(stiff * self.elastic.laplacian, stiff * self.elastic.forces(R), x, _STAY * self.unit**2)
             sure = robust(_lengths(y[self.guide.vertex_map] - self.scan.vertices), _FIRST_REACH * self.unit)
         return y, R
 
@@ -307,9 +307,7 @@ def counting(
     meant = _inside(near, template.vertices[guide.vertex_map[corners]])
     believed = np.einsum("nc,nc->n", near.weights, guide.confidence[corners]) >= _BELIEVED
     astray = _lengths(meant - template.vertices) > _ASTRAY * template.area**0.5
-    return np.asarray(
-        near.found & ~wholly(near, corners, boundary) & (near.distances < reach) & ~(astray & believed)
-    )
+    return np.asarray(near.found & ~wholly(near, corners, boundary) & (near.distances < reach) & ~(astray & believed))
 
 
 def is_on_boundary(mesh: Mesh) -> Bool[np.ndarray, "n"]:
@@ -319,9 +317,7 @@ def is_on_boundary(mesh: Mesh) -> Bool[np.ndarray, "n"]:
     return found
 
 
-def wholly(
-    near: NearestPoints, corners: Int[np.ndarray, "k 3"], among: Bool[np.ndarray, "n"]
-) -> Bool[np.ndarray, "k"]:
+def wholly(near: NearestPoints, corners: Int[np.ndarray, "k 3"], among: Bool[np.ndarray, "n"]) -> Bool[np.ndarray, "k"]:
     """Whether the corners that make up a point are all among these vertices."""
     return np.asarray(np.einsum("kc,kc->k", near.weights, among[corners].astype(float)) > 1 - 1e-6)
 

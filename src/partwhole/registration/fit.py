@@ -93,7 +93,9 @@ def fit_match(
     marks = checked_landmarks(landmarks, found.part, found.whole)
     template, (shift, scale) = _at_unit_area(found.whole)
     A = found.alignment
-    placed = Mesh(((found.part.vertices @ A[:3, :3].T + A[:3, 3]) - shift) * scale, found.part.faces, name=found.part.name)
+    placed = Mesh(
+        ((found.part.vertices @ A[:3, :3].T + A[:3, 3]) - shift) * scale, found.part.faces, name=found.part.name
+    )
     scan, guide, numbers = _what_was_matched(placed, template, found, marks, chosen)
     bent = register_in_levels(template, scan, guide, options=chosen, progress=progress)
     seconds = {"bending": time.perf_counter() - start}
@@ -190,18 +192,19 @@ def _places(placed: Mesh, fitted: Mesh, bent: Registration) -> BarycentricMap:
     return BarycentricMap(fitted.faces[near.faces], weights, covered)
 
 
-def _notes(
-    result: FittedTemplate, template: Mesh, kept: int, landmarks: int, options: FitOptions
-) -> list[str]:
+def _notes(result: FittedTemplate, template: Mesh, kept: int, landmarks: int, options: FitOptions) -> list[str]:
     scan = result.match.part
     notes = [
-        ", ".join(f"{percent(share)} {name}" for name, share in result.shares.items()) + " of the fitted template's area"
+        ", ".join(f"{percent(share)} {name}" for name, share in result.shares.items())
+        + " of the fitted template's area"
     ]
     if options.hold != "seen":
         what = "the template" if options.hold == "rest" else "its mirror image on the other side, where that was seen"
         notes.append(f"what was not seen follows {what}, as asked (hold={options.hold!r})")
     if kept < scan.n_vertices:
-        notes.append(f"{counted(scan.n_vertices - kept, 'vertex', 'vertices')} of the scan were left out, as in the match")
+        notes.append(
+            f"{counted(scan.n_vertices - kept, 'vertex', 'vertices')} of the scan were left out, as in the match"
+        )
     if landmarks:
         notes.append(f"{counted(landmarks, 'landmark')} held")
     if template.n_vertices > options.max_vertices:
@@ -218,7 +221,9 @@ def _warnings(result: FittedTemplate, guide: Guide, template: Mesh) -> list[str]
     if found.part.area * found.factor**2 > _LARGER * found.whole.area:
         warnings.append("the scan is larger than the template; check that the template is the whole, and the units")
     if result.shares["unseen"] > _MOSTLY_UNSEEN:
-        warnings.append(f"{percent(result.shares['unseen'])} of the fitted template is made up: the scan saw nothing there")
+        warnings.append(
+            f"{percent(result.shares['unseen'])} of the fitted template is made up: the scan saw nothing there"
+        )
     apart = 1 - float(result.barycentric.covered.mean())
     if apart > _APART:
         warnings.append(f"{percent(apart)} of the scan's vertices lie apart from the fitted template")

@@ -124,7 +124,11 @@ def _place(points, p, x, faces, f, weights):
     ac0, ac1, ac2 = x[c, 0] - x[a, 0], x[c, 1] - x[a, 1], x[c, 2] - x[a, 2]
     ap0, ap1, ap2 = points[p, 0] - x[a, 0], points[p, 1] - x[a, 1], points[p, 2] - x[a, 2]
     d1, d2 = ab0 * ap0 + ab1 * ap1 + ab2 * ap2, ac0 * ap0 + ac1 * ap1 + ac2 * ap2
-    aa, cross, cc = ab0 * ab0 + ab1 * ab1 + ab2 * ab2, ab0 * ac0 + ab1 * ac1 + ab2 * ac2, ac0 * ac0 + ac1 * ac1 + ac2 * ac2
+    aa, cross, cc = (
+        ab0 * ab0 + ab1 * ab1 + ab2 * ab2,
+        ab0 * ac0 + ab1 * ac1 + ab2 * ac2,
+        ac0 * ac0 + ac1 * ac1 + ac2 * ac2,
+    )
     d3, d4, d5, d6 = d1 - aa, d2 - cross, d1 - cross, d2 - cc
     va, vb, vc = d3 * d6 - d5 * d4, d5 * d2 - d1 * d6, d1 * d4 - d3 * d2
     v = w = 0.0
@@ -187,10 +191,10 @@ def intersecting_pairs(tree, vertices, faces):
 
 @njit(cache=True, nogil=True)
 def _apart(least, most, low, high, node):
+    apart = False
     for d in range(3):
-        if least[d] > high[node, d] or low[node, d] > most[d]:
-            return True
-    return False
+        apart |= least[d] > high[node, d] or low[node, d] > most[d]
+    return apart
 
 
 @njit(cache=True, nogil=True)
