@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Int
 
 from partwhole.deformation.elastic import nearest_rotations
 from partwhole.deformation.options import FitOptions
@@ -84,7 +84,7 @@ def carried(template: Mesh, coarse: Decimation, found: Registration) -> Registra
     return Registration(np.einsum("nk,nka->na", weights, places), rotations, found.reach)
 
 
-def _around(coarse: Decimation, template: Mesh) -> Float[np.ndarray, "n k"]:
+def _around(coarse: Decimation, template: Mesh) -> Int[np.ndarray, "n k"]:
     """For each fine vertex its coarse vertex, and the nearest of those joined to it."""
     mesh = coarse.mesh
     i, j = np.concatenate([mesh.edges, mesh.edges[:, ::-1]]).T
