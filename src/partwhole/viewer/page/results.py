@@ -80,13 +80,14 @@ def _with_summary(scene: Scene, path: Path) -> Scene:
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return scene
-    known = {
-        "warnings": said["warnings"],
-        "map_notes": said["notes"],
-        "doubtful_places": places,
-        "landmarks": landmarks,
-    }
-    return replace(scene, title=" → ".join(names), **known)
+    return replace(
+        scene,
+        title=" → ".join(names),
+        warnings=said["warnings"],
+        map_notes=said["notes"],
+        doubtful_places=places,
+        landmarks=landmarks,
+    )
 
 
 def read_truth(path: Path, n_part: int) -> GroundTruth:
