@@ -74,6 +74,7 @@ _FOLDERS = (
     "matching",
     "evaluation",
     "spectral",
+    "transfer",
     "store",
     "viewer",
 )

@@ -127,8 +127,8 @@ def test_what_is_no_result_and_no_folder(found: MatchResult, tmp_path: Path) -> 
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match="file is a file; a result is saved in a folder"):
         found.save(tmp_path / "file")
-    with pytest.raises(ValueError, match=r"^fit is <object .*, which can't be saved$"):
-        Tree().packed({"fit": object()})
+    with pytest.raises(ValueError, match=r"^result is <object .*, which can't be saved$"):
+        save(object(), tmp_path)
     assert {file.name for file in tmp_path.iterdir()} == {"file"}
 
 

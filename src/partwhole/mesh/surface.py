@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from partwhole.mesh.shown import Shown
 from partwhole.mesh.topology import connected_labels, corner_angles, trace_loops, unique_edges
 from partwhole.store.arguments import as_array, as_numbers, optional_module
 from partwhole.store.compute import first_largest
@@ -20,7 +21,7 @@ _REPAIR = "pw.repair(vertices, faces) removes it"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mesh:
+class Mesh(Shown):
     """A triangulated surface: points and the triangles between them.
 
     The constructor checks that vertices are finite, that faces index existing vertices, that no face uses a vertex twice,

@@ -47,8 +47,20 @@ def show(
     """
     part = as_mesh(part, name="part")
     whole = None if whole is None else as_mesh(whole, name="whole")
-    session = Session(None, method=method, sound=sound, match=False)
     scene = Scene.of(part, whole, vertex_map, **known)
+    return show_scene(scene, method=method, sound=sound, open_browser=open_browser, block=block)
+
+
+def show_scene(
+    scene: Scene,
+    *,
+    method: DistanceMethod = "fast_marching",
+    sound: bool = False,
+    open_browser: bool = True,
+    block: bool = True,
+) -> PageServer:
+    """`show`, of a scene."""
+    session = Session(None, method=method, sound=sound, match=False)
     server = PageServer(session)
     session.open(scene)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)

@@ -21,6 +21,7 @@ from partwhole.store.text import escaped
 if TYPE_CHECKING:
     from partwhole.matching.result import CoarseMatch, MatchResult
     from partwhole.store.cache import Cache
+    from partwhole.transfer import Correspondence
 
 MAP, SUMMARY = "map.npz", "summary.json"
 WRITES = (
@@ -66,6 +67,38 @@ def write_map(folder: Path, found: MatchResult) -> dict[str, Path]:
     write_mesh(found.part, files["part.ply"], colors=found.transfer(colors))
     save(found, folder, surfaces={"part.ply": found.part, "whole.ply": found.whole})
     return files
+
+
+def read_correspondence(folder: Path, *, reach: float | None = None) -> Correspondence:
+    """Part, whole and the map between them, from the folder of a result: map.npz, part.ply and whole.ply.
+
+    The map is `vertex_map`, with `matched` if not all vertices are; or `triangles`, `weights` and `covered` of a map between
+    vertices.
+
+    Parameters
+    ----------
+    folder : of the result
+    reach : see `Correspondence`
+    """
+    from partwhole.datasets.number_files import read_npz
+    from partwhole.mesh.barycentric import BarycentricMap
+    from partwhole.mesh.io import read_mesh
+    from partwhole.transfer import Correspondence
+
+    if not (folder / MAP).is_file():
+        raise ValueError(f"{folder} has no {MAP}; give a folder that `partwhole match --output` wrote")
+    held = read_npz(folder / MAP)
+    part, whole = (read_mesh(folder / f"{name}.ply", name=name) for name in ("part", "whole"))
+    try:
+        if {"triangles", "weights", "covered"} <= held.keys():
+            places = BarycentricMap(held["triangles"], held["weights"], held["covered"])
+        elif "vertex_map" in held:
+            places = BarycentricMap.at_vertices(held["vertex_map"], held.get("matched"))
+        else:
+            raise ValueError("it has no vertex_map")
+        return Correspondence(part, whole, places, reach)
+    except ValueError as error:
+        raise ValueError(f"{folder / MAP}: {error}") from None
 
 
 def write_pictures(folder: Path, found: MatchResult, cache: Cache | None = None) -> dict[str, Path]:

@@ -26,7 +26,7 @@ _CORNER = re.compile(rb"[+-]?\d+(/([+-]?\d*)(/([+-]?\d+)?)?)?")
 
 def decode(data: bytes) -> Contents:
     """Vertices and polygons; texture coordinates, normals, groups, materials, lines and points are passed over."""
-    rows = split_words(_with_joined_lines(data))
+    rows = split_rows(data)
     role = np.fromiter((_ROLES.get(word, _UNKNOWN) for word in rows.first()), np.int64, len(rows))
     unknown = np.flatnonzero(role == _UNKNOWN)
     if len(unknown):
@@ -61,6 +61,11 @@ def encode(
         joined = np.concatenate([vertices, colors / 255.0], axis=1)
         body = map("v %r %r %r %.6g %.6g %.6g".__mod__, map(tuple, joined.tolist()))
     return "\n".join([*body, *map("f %d %d %d".__mod__, map(tuple, (faces + 1).tolist())), ""]).encode()
+
+
+def split_rows(data: bytes) -> Words:
+    """The words of every line, where a line that ends in a backslash goes on in the next."""
+    return split_words(_with_joined_lines(data))
 
 
 def _with_joined_lines(data: bytes) -> bytes:

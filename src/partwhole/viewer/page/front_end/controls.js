@@ -44,9 +44,13 @@ export function bindControls(page) {
   }));
   at("status").addEventListener("click", () => page.status(""));
   addEventListener("keydown", (event) => {
-    if (event.key === "Escape") page.status("");
+    if (event.key === "Escape") {
+      page.status("");
+      if (page.marks.adding) page.marks.add();
+    }
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input[type=number], select")) return;
-    [...at("views").children].find((button) => button.ariaKeyShortcuts === event.key)?.click();
+    const keys = [...at("views").children, at("add"), at("pin")];
+    keys.find((button) => button.ariaKeyShortcuts === event.key && !button.hidden)?.click();
   });
   document.addEventListener("click", (event) => {
     const action = event.target.closest("[data-action]")?.dataset.action;

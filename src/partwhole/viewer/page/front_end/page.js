@@ -5,6 +5,7 @@ import { askArrays, askJson } from "./data.js";
 import { METHODS, legendElements, matchDetails, placeButtons, swappedElement, trustDetails, trustLegend, trustWords } from "./details.js";
 import { at, element } from "./dom.js";
 import { LiveEngine, LocalEngine } from "./engine.js";
+import { Marks } from "./marks.js";
 import { Painter } from "./painter.js";
 import { Panels, TITLE } from "./panels.js";
 import { Scene } from "./scene.js";
@@ -25,6 +26,7 @@ export class Page {
       turned: (panel) => this.turned(panel),
     });
     this.state = { view: "", picked: null, other: null, wipe: 1, found: {}, cameras: {}, options: {} };
+    this.marks = new Marks(this);
     this.followed = 0; // matches that were followed; the last one is
     this.asked = 0; // answers to questions that are no longer asked are dropped
     this.drawing = false;
@@ -79,6 +81,7 @@ export class Page {
     at("warnings").replaceChildren(...(scene.meta.warnings ?? []).map((warning) => element("p", warning)));
     if (scene.meta.swapped) at("warnings").prepend(swappedElement(scene.meta.swapped, live));
     at("places").replaceChildren(...placeButtons(scene, (vertex) => this.lookAt(vertex)));
+    this.marks.show(scene);
     this.#viewButtons();
     const views = Object.keys(VIEWS).filter((id) => scene.part && VIEWS[id].has(scene));
     this.choose(views.includes(this.state.view) ? this.state.view : (views[0] ?? ""));
@@ -131,6 +134,7 @@ export class Page {
   pick(panel, vertex, shift) {
     if (vertex < 0) return;
     const { scene, state } = this;
+    if (this.marks.take(panel.surface.role, vertex)) return;
     const second = shift || document.querySelector('input[name="click"]:checked').value === "other";
     if (state.view === "trust" && second && state.picked !== null) this.chooseOther(vertex);
     else if (panel.surface === scene.part) this.chooseVertex(vertex);
@@ -241,7 +245,9 @@ export class Page {
     const trust = state.view === "trust";
     this.coats[state.view] ??= view.coats(scene, state.found);
     const coats = this.coats[state.view];
-    this.panels.show(trust ? trustPanels(scene, state) : pairPanels(scene, coats, state));
+    const panels = trust ? trustPanels(scene, state) : pairPanels(scene, coats, state);
+    if (!trust) for (const { surface, dots } of panels) dots.push(...this.marks.dots(surface, surface.role));
+    this.panels.show(panels);
     at("wiper").hidden = !coats.part?.before;
     at("legend").replaceChildren(...(trust ? trustLegend(scene, state, this.engine) : legendElements(view.legend?.(scene, state.found))));
     at("details").replaceChildren(...(trust ? trustDetails(scene, state, this.engine) : matchDetails(scene, state)));
@@ -323,6 +329,7 @@ export class Page {
       panel.camera.remember();
       this.painter.draw(panel, box);
     });
+    this.marks.draw();
     document.body.dataset.drawn = String(Number(document.body.dataset.drawn ?? 0) + 1);
   }
 
