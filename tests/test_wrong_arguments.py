@@ -85,10 +85,25 @@ OTHERS = """
     pw.remesh(part, "x") | edge_length must be a number, got 'x'
     pw.remesh(part, 0.1, iterations=2.5) | iterations must be a whole number, got 2.5
     pw.uniform_metric(part, "2") | scale must be a number, got '2'
+    pw.FitOptions(hold="still") | hold must be one of 'seen', 'rest', 'symmetric', got 'still'
+    pw.FitOptions(steps=2.5) | steps must be a whole number, got 2.5
     pw.scale_invariant_metric(part, regulariser=None) | regulariser must be a number, got None
     pw.metric_at_vertices(part, [[1, 2], [3]]) | values must be an array of numbers, got [[1, 2], [3]]
     pw.evaluation.geodesic_errors([0.5], pw.datasets.GroundTruth.of_map([0]), D) | vertex_map must be a list of vertex numbers
     pw.evaluation.coverage([0.5], part) | vertex_map must be a list of vertex numbers, got shape (1,) of float64
+    BarycentricMap(np.zeros((2, 3), int), np.ones((2, 3)), np.ones(3, bool)) | triangles (p, 3) must be whole numbers
+    BarycentricMap.closest(part.vertices, "scan.ply") | mesh must be a Mesh, got str; use pw.read_mesh('scan.ply')
+    transfer_by_kind(np.ones(60), laid, kind="colour") | kind='colour' must be one of 'auto', 'scalar', 'vector', 'label'
+    transfer_by_kind(np.ones(60), laid, kind="vector") | values has shape (60,) of float64; kind='vector' needs (n, 3)
+    transfer_by_kind(np.ones(60), laid, to="scan") | to='scan' must be 'part' or 'whole'
+    transfer_by_kind([[1, 2], [3]], laid) | values must be an array with a row for each vertex, got [[1, 2], [3]]
+    transfer_landmarks([[1, 2]], laid) | points must be rows of three finite numbers, got shape (1, 2)
+    transfer_texture(Asset(part), laid, size=2.5) | size must be a whole number, got 2.5
+    read_asset("scan.ply") | scan.ply: textures and skeletons are read from .glb and .obj, not '.ply'
+    read_asset(3) | path must be a path, a str or pathlib.Path, got 3
+    write_asset("scan.ply", "x.glb") | mesh must be a Mesh, got str; use pw.read_mesh('scan.ply')
+    write_asset(Asset(part), "x.ply") | x.ply: textures and skeletons are written as .glb or .obj, not '.ply'
+    write_asset(Asset(part), "x.glb", influences=5) | influences=5 must be 4 or 8
     pw.TrainingConfig(iterations="x") | iterations must be a whole number, got 'x'
     pw.TrainingConfig(learning_rate=None) | learning_rate must be a number, got None
     pw.datasets.sphere("many") | n_vertices must be a whole number, got 'many'
@@ -162,6 +177,10 @@ BEGIN = """
     from partwhole.viewer.show import show
     part = pw.datasets.annulus(n_vertices=60)
     D = pw.geodesic_distances(part, method="dijkstra")
+    from partwhole.mesh.asset import Asset, read_asset, write_asset
+    from partwhole.mesh.barycentric import BarycentricMap
+    from partwhole.transfer import Correspondence, transfer_by_kind, transfer_landmarks, transfer_texture
+    laid = Correspondence(part, part, BarycentricMap.at_vertices(range(60)))
 """
 WITH_TORCH = """
     from partwhole.matching import Benchmark, PairStream

@@ -29,11 +29,14 @@ if TYPE_CHECKING:
         repair,
         write_mesh,
     )
+    from partwhole.registration import FitOptions, FittedTemplate, fit
 
 __all__ = [
     "TCIE",
     "WHCIE",
     "Criterion",
+    "FitOptions",
+    "FittedTemplate",
     "Matcher",
     "Mesh",
     "Metric",
@@ -47,6 +50,7 @@ __all__ = [
     "decimate",
     "evaluate",
     "farthest_points",
+    "fit",
     "geodesic_distances",
     "load",
     "match",
@@ -72,11 +76,15 @@ _FOLDERS = (
     "datasets",
     "embedding",
     "matching",
+    "registration",
     "evaluation",
+    "deformation",
     "spectral",
+    "transfer",
     "store",
     "viewer",
 )
+_WITH_TORCH = ("Matcher", "WormholeLoss", "evaluate", "train")
 
 if not TYPE_CHECKING:  # a type checker that saw it would believe in any name
 
@@ -97,4 +105,8 @@ if not TYPE_CHECKING:  # a type checker that saw it would believe in any name
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_FOLDERS})
+    from importlib.util import find_spec
+
+    # `help(partwhole)` asks for every name in this list, and must not end because torch is not installed
+    without = () if find_spec("torch") else _WITH_TORCH
+    return sorted({*globals(), *__all__, *_FOLDERS}.difference(without))

@@ -146,7 +146,6 @@ def test_a_mesh_stays_the_same_object_and_a_file_goes_by_its_name(tmp_path: Path
         (SimpleNamespace(points=POINTS, faces=np.array([3, 0, 1])), "part: entry 0 of the faces is 3, but 2 corners follow"),
         (SimpleNamespace(vertex=TensorMap(), triangle=TensorMap()), "part has no vertices"),
     ],
-    ids=str,
 )  # fmt: skip
 def test_what_is_not_accepted(given: Any, said: str) -> None:
     with pytest.raises(ValueError, match=re.escape(said)) as caught:

@@ -27,10 +27,12 @@ from partwhole.cli.commands.dataset import dataset
 from partwhole.cli.commands.demo import demo
 from partwhole.cli.commands.embed import embed
 from partwhole.cli.commands.evaluate import evaluate
+from partwhole.cli.commands.fit import fit
 from partwhole.cli.commands.mask import mask
 from partwhole.cli.commands.match import match
 from partwhole.cli.commands.models import models
 from partwhole.cli.commands.train import train
+from partwhole.cli.commands.transfer import transfer
 from partwhole.cli.commands.view import view
 from partwhole.experiments.reproduce import reproduce
 
@@ -64,6 +66,12 @@ app.command(
 )(match)
 app.command(
     epilog=_examples(
+        "partwhole fit scan.ply template.off --output scan-fit",
+        "partwhole fit scan.stl body.obj --units mm:m --hold symmetric",
+    )
+)(fit)
+app.command(
+    epilog=_examples(
         "partwhole embed points.csv --output points-map", "partwhole embed scan.ply --method isomap --components 3"
     )
 )(embed)
@@ -82,6 +90,13 @@ app.command(
     )
 )(evaluate)
 app.command(epilog=_examples("partwhole models", "partwhole models default"))(models)
+app.command(
+    epilog=_examples(
+        "partwhole transfer scan-match labels.csv landmarks.mrk.json --output scan-labels",
+        "partwhole transfer scan-match textured-template.glb",
+        "partwhole transfer scan-match temperature.npy --to whole --reach 0.01",
+    )
+)(transfer)
 app.command(epilog=_examples("partwhole view scan-match", "partwhole view scan-match --export report.html"))(view)
 app.command(epilog=_examples("partwhole cache", "partwhole cache --trim 5GB", "partwhole cache --clear"))(cache)
 app.add_typer(dataset, name="dataset")

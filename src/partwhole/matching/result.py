@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
@@ -17,28 +19,18 @@ from partwhole.matching.confidence.constants import (
 )
 from partwhole.matching.scans.units import Scaling
 from partwhole.mesh import Mesh
+from partwhole.mesh.barycentric import BarycentricMap
+from partwhole.mesh.landmarks import LandmarkPair
 from partwhole.mesh.shown import ShownByItself
+from partwhole.transfer import Correspondence, transfer_by_kind
+from partwhole.transfer.correspondence import Side
+from partwhole.transfer.rigid import rotation_onto
+from partwhole.transfer.values import Kind
+
+LandmarkUse = Literal["sure", "contradicts the others", "contradicts another", "left out"]
 
 # doubtful vertices count a little in the alignment, so that there is one where all are
 _LEAST_CONFIDENCE = 1e-3
-
-
-def rotation_onto(
-    x: Float[np.ndarray, "p 3"], y: Float[np.ndarray, "p 3"], share: Float[np.ndarray, "p"]
-) -> Float[np.ndarray, "3 3"]:
-    """argmin over rotations R of Σ share |R x − y|² (Kabsch), for points about their means.
-
-    Examples
-    --------
-    >>> x = np.array([[1.0, 0, 0], [0, 2, 0], [0, 0, 3], [-1, -2, -3]])
-    >>> R = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
-    >>> bool(np.allclose(rotation_onto(x, x @ R.T, np.ones(4)), R))
-    True
-    """
-    U, _, Vt = np.linalg.svd((share[:, None] * x).T @ y)
-    # a reflection is not a rotation: the axis of the smallest singular value is turned back
-    flip = np.array([1.0, 1.0, np.sign(np.linalg.det(U @ Vt))])
-    return (Vt.T * flip) @ U.T
 
 
 @dataclass(frozen=True)
@@ -116,6 +108,29 @@ class Fit:
         return DOUBTFUL * agreement * min(POOR_DISTORTION / max(self.distortion, POOR_DISTORTION), 1.0)
 
 
+@dataclass(frozen=True)
+class LandmarkResult(LandmarkPair):
+    """A landmark that was given, and what became of it.
+
+    Attributes
+    ----------
+    part, whole, label : as they were given
+    before : distance on the whole, in √area, from where features alone have it to where it belongs; None if it was left out
+    use : "sure"; "contradicts the others", and was not used; "contradicts another", of which one must be wrong, and counts
+        like the others but is no certain place of the map; or "left out", since it lies on a piece that was not matched
+    off : the largest difference of distances to a landmark that it contradicts, in √area; 0 without one
+    """
+
+    before: float | None = None
+    use: LandmarkUse = "sure"
+    off: float = 0.0
+
+    @property
+    def sure(self) -> bool:
+        """Whether the map has it where it was given."""
+        return self.use == "sure"
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class CoarseMatch:
     """A map between two surfaces as they were matched: decimated, in pieces worth matching, faces outwards.
@@ -165,6 +180,7 @@ class MatchResult(ShownByItself):
     warnings : what to know before using the map
     seconds : that each step took
     from_cache : whether it was found in the cache, as it had been computed before
+    landmarks : that were given, and what became of them
     """
 
     part: Mesh
@@ -188,6 +204,7 @@ class MatchResult(ShownByItself):
     warnings: tuple[str, ...]
     seconds: dict[str, float]
     from_cache: bool = False
+    landmarks: tuple[LandmarkResult, ...] = ()
 
     def __repr__(self) -> str:
         doubt = f"{100 * self.doubtful_share:.0f} % doubtful"
@@ -224,10 +241,37 @@ class MatchResult(ShownByItself):
 
         save(self, folder)
 
-    def transfer(self, values: Shaped[np.ndarray, "n *rest"]) -> Shaped[np.ndarray, "p *rest"]:
-        """What is known at the vertices of the whole, at those of the part: labels, colours, coordinates."""
-        if len(values) != self.whole.n_vertices:
-            raise ValueError(
-                f"values has shape {np.shape(values)}; give one row for each of the whole's {self.whole.n_vertices} vertices"
-            )
-        return values[self.vertex_map]
+    @cached_property
+    def correspondence(self) -> Correspondence:
+        """Part, whole and map, for the functions of `partwhole.transfer`; vertices that were not matched are not covered."""
+        places = BarycentricMap.at_vertices(self.vertex_map, self.matched)
+        return Correspondence(self.part, self.whole, places)
+
+    def transfer(
+        self,
+        values: Shaped[np.ndarray, "n *rest"],
+        *,
+        kind: Kind = "auto",
+        to: Side = "part",
+        missing: Any = None,
+    ) -> Shaped[np.ndarray, "m *rest"]:
+        """What is known at the vertices of the whole, at those of the part: labels, colours, coordinates; or the other way.
+
+        To the part, every vertex gets the value of its vertex of the whole, also one that was not matched, unless `kind` or
+        `missing` is given. To the whole, vertices within half an edge of the part, laid onto the whole, are covered.
+
+        Parameters
+        ----------
+        values : a row for each vertex of the whole, or of the part if to="whole"
+        kind : "scalar", "vector" (turned with the surface), "color" or "label"; "auto" decides by the type of the values
+        to : where the values are wanted
+        missing : the value of vertices that are not covered; nan unless given. Labels need it if there are such vertices.
+        """
+        if kind == "auto" and to == "part" and missing is None:
+            if len(values) != self.whole.n_vertices:
+                raise ValueError(
+                    f"values has shape {np.shape(values)}; "
+                    f"give one row for each of the whole's {self.whole.n_vertices} vertices"
+                )
+            return values[self.vertex_map]
+        return transfer_by_kind(values, self.correspondence, kind=kind, to=to, missing=missing)

@@ -36,6 +36,7 @@ _HOMES = {
     "CoarseMatch": "partwhole.matching.result",
     "DoubtfulRegion": "partwhole.matching.result",
     "Fit": "partwhole.matching.result",
+    "LandmarkResult": "partwhole.matching.result",
     "Scaling": "partwhole.matching.scans.units",
 }
 

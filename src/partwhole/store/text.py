@@ -1,7 +1,8 @@
-"""Text for people: names of files as they can be shown, Markdown, and sizes in bytes."""
+"""Text for people: names of files as they can be shown, Markdown, tables, and sizes in bytes."""
 
 from __future__ import annotations
 
+import csv
 import re
 import unicodedata
 
@@ -35,6 +36,20 @@ def escaped(text: str) -> str:
     # a backslash before a letter is one, before a mark it would take away its meaning
     line = re.sub(r"\\(?=[^\w\s]|$)|[`*\[\]|]", r"\\\g<0>", line)
     return re.sub(r"&(?=[#\w])", "&amp;", line).replace("<", "&lt;").replace(">", "&gt;")
+
+
+def table_rows(text: str) -> list[list[str]]:
+    r"""The cells of the lines that are not blank; columns are separated by commas, semicolons or tabs.
+
+    >>> table_rows("part;whole\n\na.ply;b.ply\n")
+    [['part', 'whole'], ['a.ply', 'b.ply']]
+    """
+    lines = [line for line in text.splitlines() if line.strip(" ,;\t")]
+    separator = max(",;\t", key=lambda mark: (mark in lines[0], mark == ",")) if lines else ","
+    try:
+        return list(csv.reader(lines, delimiter=separator))
+    except csv.Error as fault:
+        raise ValueError(f"it is not a table ({fault})") from None
 
 
 _UNITS = {"B": 1}

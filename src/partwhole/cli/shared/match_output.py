@@ -21,6 +21,7 @@ from partwhole.store.text import escaped
 if TYPE_CHECKING:
     from partwhole.matching.result import CoarseMatch, MatchResult
     from partwhole.store.cache import Cache
+    from partwhole.transfer import Correspondence
 
 MAP, SUMMARY = "map.npz", "summary.json"
 WRITES = (
@@ -66,6 +67,38 @@ def write_map(folder: Path, found: MatchResult) -> dict[str, Path]:
     write_mesh(found.part, files["part.ply"], colors=found.transfer(colors))
     save(found, folder, surfaces={"part.ply": found.part, "whole.ply": found.whole})
     return files
+
+
+def read_correspondence(folder: Path, *, reach: float | None = None) -> Correspondence:
+    """Part, whole and the map between them, from the folder of a result: map.npz, part.ply and whole.ply.
+
+    The map is `vertex_map`, with `matched` if not all vertices are; or `triangles`, `weights` and `covered` of a map between
+    vertices.
+
+    Parameters
+    ----------
+    folder : of the result
+    reach : see `Correspondence`
+    """
+    from partwhole.datasets.number_files import read_npz
+    from partwhole.mesh.barycentric import BarycentricMap
+    from partwhole.mesh.io import read_mesh
+    from partwhole.transfer import Correspondence
+
+    if not (folder / MAP).is_file():
+        raise ValueError(f"{folder} has no {MAP}; give a folder that `partwhole match --output` wrote")
+    held = read_npz(folder / MAP)
+    part, whole = (read_mesh(folder / f"{name}.ply", name=name) for name in ("part", "whole"))
+    try:
+        if {"triangles", "weights", "covered"} <= held.keys():
+            places = BarycentricMap(held["triangles"], held["weights"], held["covered"])
+        elif "vertex_map" in held:
+            places = BarycentricMap.at_vertices(held["vertex_map"], held.get("matched"))
+        else:
+            raise ValueError("it has no vertex_map")
+        return Correspondence(part, whole, places, reach)
+    except ValueError as error:
+        raise ValueError(f"{folder / MAP}: {error}") from None
 
 
 def write_pictures(folder: Path, found: MatchResult, cache: Cache | None = None) -> dict[str, Path]:
@@ -186,6 +219,10 @@ def summary_of(found: MatchResult) -> dict[str, Any]:
             "loss_before": found.losses[0] if found.losses else None,
             "loss_after": min(found.losses) if found.losses else None,
         },
+        "landmarks": [
+            {"label": one.label, "part": one.part, "whole": one.whole, "before": one.before, "use": one.use}
+            for one in found.landmarks
+        ],
         "warnings": [as_options(text) for text in found.warnings],
         "notes": [as_options(text) for text in found.notes],
         "from_cache": found.from_cache,
@@ -221,6 +258,8 @@ def summary_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
             f"{share(summary['doubtful'])} of the area, {counted(len(summary['doubtful_regions']), 'region')}",
         ),
     ]
+    if summary["landmarks"]:
+        rows.append(("landmarks", _landmarks_in_short(summary["landmarks"])))
     if summary["unmatched_vertices"]:
         rows.append(("unmatched vertices", str(summary["unmatched_vertices"])))
     steps = summary["refinement"]
@@ -266,6 +305,14 @@ def _csv(found: MatchResult) -> str:
     )
     body = "\n".join(f"{number},{place},{sure:g},{doubt}" for number, (place, sure, doubt) in enumerate(rows))
     return f"part_vertex,whole_vertex,confidence,doubtful\n{body}\n"
+
+
+def _landmarks_in_short(landmarks: list[dict[str, Any]]) -> str:
+    """How many, and how far off the map was without them."""
+    off = [one["before"] for one in landmarks if one["before"] is not None]
+    used = sum(one["use"] == "sure" for one in landmarks)
+    told = f"; without them the map is off by {', '.join(f'{100 * value:.1f}' for value in off)} % of √area there"
+    return f"{used} of {len(landmarks)} used{told if off else ''}"
 
 
 def _size(given: int, matched: int) -> str:

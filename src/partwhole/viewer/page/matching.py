@@ -17,7 +17,7 @@ class NoModel(ValueError):
 
 
 def matched(scene: Scene, *, model: str | Path = "default", tell: Tell = lambda stage: None) -> Scene:
-    """The scene with a map from its part to its whole, and what is known of it.
+    """The scene with a map from its part to its whole, steered by its landmarks, and what is known of it.
 
     Parameters
     ----------
@@ -45,6 +45,7 @@ def matched(scene: Scene, *, model: str | Path = "default", tell: Tell = lambda 
         scene.part.full,
         scene.whole.full,
         model=model,
+        landmarks=scene.landmarks,
         progress=lambda what, done, total: tell(f"matching, step {min(done + 1, total)} of {total}: {what}"),
     )
     return with_result(scene, found)
