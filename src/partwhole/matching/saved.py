@@ -38,6 +38,8 @@ _HOMES = {
     "Fit": "partwhole.matching.result",
     "LandmarkResult": "partwhole.matching.result",
     "Scaling": "partwhole.matching.scans.units",
+    "BarycentricMap": "partwhole.mesh.barycentric",
+    "FittedTemplate": "partwhole.registration.result",
 }
 
 
@@ -84,7 +86,7 @@ def load(folder: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    A `MatchResult`, or whatever was saved there.
+    A `MatchResult` or a `FittedTemplate`, whichever was saved there.
     """
     place = checked_path("folder", folder)
     if not (place / RESULT).is_file():

@@ -12,9 +12,11 @@ import numpy as np
 from jaxtyping import Float, Int, UInt8
 
 from partwhole.deformation.sources import SOURCES
+from partwhole.matching import saved
 from partwhole.matching.result import MatchResult
 from partwhole.mesh import Mesh, write_mesh
 from partwhole.mesh.barycentric import BarycentricMap
+from partwhole.mesh.shown import ShownByItself
 from partwhole.store.atomic import atomic_write
 
 MESH, ARRAYS, SUMMARY = "fitted.ply", "fit.npz", "fit.json"
@@ -23,7 +25,7 @@ _COLORS = np.array([[52, 101, 164], [138, 176, 214], [228, 208, 170]], np.uint8)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FittedTemplate:
+class FittedTemplate(ShownByItself):
     """A template bent onto a scan.
 
     Attributes
@@ -107,6 +109,7 @@ class FittedTemplate:
 
         fit.npz holds `vertices`, `faces`, `source`, `distance`, `confidence` and `expected_error` for the template's
         vertices; `triangles`, `weights`, `covered` and `vertex_map` for the scan's; `flipped` and `intersections`.
+        `partwhole.load` reads the fit back from result.json and result.npz, to the last bit.
         """
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
@@ -130,6 +133,9 @@ class FittedTemplate:
         }
         with atomic_write(files[ARRAYS]) as file:
             np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+        # all of it, for `partwhole.load`
+        saved.save(self, place, surfaces={MESH: self.mesh})
+        files |= {name: place / name for name in (saved.RESULT, saved.ARRAYS)}
         with atomic_write(files[SUMMARY]) as file:
             file.write(json.dumps(self.summary(), indent=2).encode())
         return files
