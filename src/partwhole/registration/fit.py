@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
+from numpy.typing import ArrayLike
 
 from partwhole.deformation.checks import flipped_faces, intersecting_faces
 from partwhole.deformation.levels import register_in_levels
@@ -45,7 +45,7 @@ def fit(
     model: str | Path | Method = "default",
     options: FitOptions | None = None,
     match_options: MatchOptions | None = None,
-    landmarks: Sequence[tuple[int, int]] = (),
+    landmarks: ArrayLike = (),
     units: str | float = "auto",
     repair: bool | None = None,
     device: str = "cpu",
@@ -78,7 +78,7 @@ def fit_match(
     found: MatchResult,
     *,
     options: FitOptions | None = None,
-    landmarks: Sequence[tuple[int, int]] = (),
+    landmarks: ArrayLike = (),
     progress: Progress | None = None,
 ) -> FittedTemplate:
     """Fit a template to a scan that was matched to it already.
@@ -132,7 +132,7 @@ def fit_match(
     return result
 
 
-def checked_landmarks(landmarks: Sequence[tuple[int, int]], scan: Mesh, template: Mesh) -> Int[np.ndarray, "k 2"]:
+def checked_landmarks(landmarks: ArrayLike, scan: Mesh, template: Mesh) -> Int[np.ndarray, "k 2"]:
     """Pairs of vertices as an array; ValueError unless they are that, and in range.
 
     >>> square = Mesh([[0, 0, 0], [1, 0, 0], [1, 1, 0]], [[0, 1, 2]], name="square")
@@ -143,7 +143,7 @@ def checked_landmarks(landmarks: Sequence[tuple[int, int]], scan: Mesh, template
     ValueError: landmarks: pair 0 is (0, 3), but vertices of the template are numbered 0 to 2
     """
     wanted = "landmarks must be pairs (vertex of the scan, vertex of the template)"
-    given = as_array(wanted, list(landmarks))
+    given = as_array(wanted, landmarks)
     if given.size == 0:
         return np.empty((0, 2), np.int64)
     if given.ndim != 2 or given.shape[1] != 2 or not np.issubdtype(given.dtype, np.integer):
