@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from partwhole.matching.cache.saved import Tree
 
 import partwhole as pw
 from partwhole.datasets import cut_plane, sphere
 from partwhole.matching import MatchResult
 from partwhole.matching.result import CoarseMatch, Fit
-from partwhole.matching.saved import Tree
 from partwhole.matching.scans.units import Scaling
 from partwhole.mesh import Mesh
 from partwhole.mesh.barycentric import BarycentricMap

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from partwhole.cli.main import main
+from partwhole.cli.shared.fit_output import WRITES
 from partwhole.mesh import read_mesh
 
 
@@ -21,7 +22,7 @@ def test_a_template_is_fitted(own_set: Path, runs: list[Path], tmp_path: Path, c
     words = ("fit", scan, template, "--model", runs[0], "--yaw-steps", 2, "--output", out, "--hold", "rest")
     assert run(*words, "--json") == 0
     summary = json.loads(capsys.readouterr().out)
-    assert {file.name for file in out.iterdir()} == {"fitted.ply", "fit.npz", "fit.json", "fit.png", "summary.md"}
+    assert {file.name for file in out.iterdir()} == {*WRITES} - {"report.html"}
     assert np.array_equal(read_mesh(out / "fitted.ply").faces, read_mesh(template).faces)
     assert summary["vertices"] == read_mesh(template).n_vertices
     assert any("--hold rest" in text for text in summary["notes"])
