@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from partwhole.matching.cache.saved import Tree
 
 import partwhole as pw
 from partwhole.datasets import cut_plane, sphere
@@ -16,6 +15,7 @@ from partwhole.matching.scans.units import Scaling
 from partwhole.mesh import Mesh
 from partwhole.mesh.barycentric import BarycentricMap
 from partwhole.registration import FittedTemplate
+from partwhole.saved import Tree
 from partwhole.viewer.notebook import scene_of
 
 

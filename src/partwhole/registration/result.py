@@ -13,11 +13,11 @@ import numpy as np
 from jaxtyping import Float, Int, Shaped, UInt8
 
 from partwhole.deformation.sources import SOURCES
-from partwhole.matching.cache.saved import RESULT, save
 from partwhole.matching.result import MatchResult
 from partwhole.mesh import Mesh, write_mesh
 from partwhole.mesh.barycentric import BarycentricMap
 from partwhole.mesh.shown import ShownByItself
+from partwhole.saved import RESULT, save
 from partwhole.store.atomic import atomic_write
 from partwhole.transfer import Correspondence, transfer_by_kind
 from partwhole.transfer.correspondence import Side
@@ -110,7 +110,7 @@ class FittedTemplate(ShownByItself):
 
     @cached_property
     def correspondence(self) -> Correspondence:
-        """Scan, template and the scan's places on it, for the functions of `partwhole.transfer`; scan is part, template whole."""
+        """Scan (part), template (whole) and the scan's places on it, for the functions of `partwhole.transfer`."""
         return Correspondence(self.match.part, self.match.whole, self.barycentric)
 
     def transfer(

@@ -15,10 +15,10 @@ import typer
 from partwhole.cli.shared.console import Console, write_json
 from partwhole.cli.shared.match_output import MAP, read_correspondence
 from partwhole.cli.shared.options import JsonOption, OutputOption, QuietOption, check_folder, output_folder
-from partwhole.matching.cache.saved import RESULT
 from partwhole.matching.scans.units import percent
 from partwhole.mesh.formats.common import counted
 from partwhole.mesh.landmarks import read_landmarks, write_landmarks
+from partwhole.saved import RESULT
 from partwhole.store.text import displayable, table_rows
 
 if TYPE_CHECKING:
