@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import partwhole as pw
+from partwhole.mesh.barycentric import BarycentricMap
 from partwhole.viewer.figures.map_figures import map_figure
 
 
@@ -19,6 +20,7 @@ def main() -> None:
         criterion(cut.part, pw.geodesic_distances(cut.part, method="dijkstra")).soft_mask.sum()
     pw.decimate(cut.part, 200)
     pw.repair(cut.part)
+    BarycentricMap.closest(cut.part.vertices, cut.part)
     pw.WHCIE(n_neighbors=8).fit_transform(np.random.default_rng(0).random((150, 3)))
     found = pw.match(cut.part, cut.whole)
     map_figure(found.part, found.whole, found.vertex_map)

@@ -31,6 +31,7 @@ from partwhole.cli.commands.mask import mask
 from partwhole.cli.commands.match import match
 from partwhole.cli.commands.models import models
 from partwhole.cli.commands.train import train
+from partwhole.cli.commands.transfer import transfer
 from partwhole.cli.commands.view import view
 from partwhole.experiments.reproduce import reproduce
 
@@ -82,6 +83,13 @@ app.command(
     )
 )(evaluate)
 app.command(epilog=_examples("partwhole models", "partwhole models default"))(models)
+app.command(
+    epilog=_examples(
+        "partwhole transfer scan-match labels.csv landmarks.mrk.json --output scan-labels",
+        "partwhole transfer scan-match textured-template.glb",
+        "partwhole transfer scan-match temperature.npy --to whole --reach 0.01",
+    )
+)(transfer)
 app.command(epilog=_examples("partwhole view scan-match", "partwhole view scan-match --export report.html"))(view)
 app.command(epilog=_examples("partwhole cache", "partwhole cache --trim 5GB", "partwhole cache --clear"))(cache)
 app.add_typer(dataset, name="dataset")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
@@ -24,6 +23,7 @@ from partwhole.matching.result import MatchResult
 from partwhole.matching.search.method import Method
 from partwhole.matching.search.orientation import rotation_to_vertical
 from partwhole.mesh import Mesh
+from partwhole.mesh.surface_like import ScanLike
 from partwhole.store.arguments import check_device
 from partwhole.store.cache import CacheGiven, hash_of
 
@@ -50,14 +50,12 @@ class _Model(Method):
         k = self.config.loss.map_eigenpairs
         return read_map(nearest, part, whole, read_out, eigenpairs=k, landmarks=landmarks)
 
-    def match(
-        self, part: Mesh | str | os.PathLike[str], whole: Mesh | str | os.PathLike[str], **options: Any
-    ) -> MatchResult:
+    def match(self, part: ScanLike, whole: ScanLike, **options: Any) -> MatchResult:
         """`partwhole.match` with this model.
 
         Parameters
         ----------
-        part, whole : meshes, or files
+        part, whole : meshes, or files, as in `partwhole.match`
         options : see `partwhole.matching.match`
         """
         from partwhole.matching.session import match

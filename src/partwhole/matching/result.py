@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
-from typing import Literal
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
@@ -17,30 +19,18 @@ from partwhole.matching.confidence.constants import (
 )
 from partwhole.matching.scans.units import Scaling
 from partwhole.mesh import Mesh
+from partwhole.mesh.barycentric import BarycentricMap
 from partwhole.mesh.landmarks import LandmarkPair
+from partwhole.mesh.shown import ShownByItself
+from partwhole.transfer import Correspondence, transfer_by_kind
+from partwhole.transfer.correspondence import Side
+from partwhole.transfer.rigid import rotation_onto
+from partwhole.transfer.values import Kind
 
 LandmarkUse = Literal["sure", "contradicts the others", "contradicts another", "left out"]
 
 # doubtful vertices count a little in the alignment, so that there is one where all are
 _LEAST_CONFIDENCE = 1e-3
-
-
-def rotation_onto(
-    x: Float[np.ndarray, "p 3"], y: Float[np.ndarray, "p 3"], share: Float[np.ndarray, "p"]
-) -> Float[np.ndarray, "3 3"]:
-    """argmin over rotations R of Σ share |R x − y|² (Kabsch), for points about their means.
-
-    Examples
-    --------
-    >>> x = np.array([[1.0, 0, 0], [0, 2, 0], [0, 0, 3], [-1, -2, -3]])
-    >>> R = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
-    >>> bool(np.allclose(rotation_onto(x, x @ R.T, np.ones(4)), R))
-    True
-    """
-    U, _, Vt = np.linalg.svd((share[:, None] * x).T @ y)
-    # a reflection is not a rotation: the axis of the smallest singular value is turned back
-    flip = np.array([1.0, 1.0, np.sign(np.linalg.det(U @ Vt))])
-    return (Vt.T * flip) @ U.T
 
 
 @dataclass(frozen=True)
@@ -163,7 +153,7 @@ class CoarseMatch:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MatchResult:
+class MatchResult(ShownByItself):
     """The map of every vertex of a part, and what is known about it.
 
     Attributes
@@ -245,10 +235,43 @@ class MatchResult:
         found[:3, 3] = share @ y - R @ (share @ x)
         return found
 
-    def transfer(self, values: Shaped[np.ndarray, "n *rest"]) -> Shaped[np.ndarray, "p *rest"]:
-        """What is known at the vertices of the whole, at those of the part: labels, colours, coordinates."""
-        if len(values) != self.whole.n_vertices:
-            raise ValueError(
-                f"values has shape {np.shape(values)}; give one row for each of the whole's {self.whole.n_vertices} vertices"
-            )
-        return values[self.vertex_map]
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the result into a folder, surfaces included; `partwhole.load` reads it back, to the last bit."""
+        from partwhole.matching.saved import save
+
+        save(self, folder)
+
+    @cached_property
+    def correspondence(self) -> Correspondence:
+        """Part, whole and map, for the functions of `partwhole.transfer`; vertices that were not matched are not covered."""
+        places = BarycentricMap.at_vertices(self.vertex_map, self.matched)
+        return Correspondence(self.part, self.whole, places)
+
+    def transfer(
+        self,
+        values: Shaped[np.ndarray, "n *rest"],
+        *,
+        kind: Kind = "auto",
+        to: Side = "part",
+        missing: Any = None,
+    ) -> Shaped[np.ndarray, "m *rest"]:
+        """What is known at the vertices of the whole, at those of the part: labels, colours, coordinates; or the other way.
+
+        To the part, every vertex gets the value of its vertex of the whole, also one that was not matched, unless `kind` or
+        `missing` is given. To the whole, vertices within half an edge of the part, laid onto the whole, are covered.
+
+        Parameters
+        ----------
+        values : a row for each vertex of the whole, or of the part if to="whole"
+        kind : "scalar", "vector" (turned with the surface), "color" or "label"; "auto" decides by the type of the values
+        to : where the values are wanted
+        missing : the value of vertices that are not covered; nan unless given. Labels need it if there are such vertices.
+        """
+        if kind == "auto" and to == "part" and missing is None:
+            if len(values) != self.whole.n_vertices:
+                raise ValueError(
+                    f"values has shape {np.shape(values)}; "
+                    f"give one row for each of the whole's {self.whole.n_vertices} vertices"
+                )
+            return values[self.vertex_map]
+        return transfer_by_kind(values, self.correspondence, kind=kind, to=to, missing=missing)

@@ -26,8 +26,8 @@ from partwhole.matching.scans.prepare import (
     prepare_scans,
     read_scans,
 )
-from partwhole.mesh import Mesh
 from partwhole.mesh.landmarks import LandmarksGiven, given_landmarks
+from partwhole.mesh.surface_like import ScanLike
 from partwhole.store.arguments import Progress, check_device, check_progress, check_whole_number
 from partwhole.store.cache import Cache, CacheGiven
 
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 
 def match(
-    part: Mesh | str | os.PathLike[str],
-    whole: Mesh | str | os.PathLike[str],
+    part: ScanLike,
+    whole: ScanLike,
     *,
     model: str | Path | Method = "default",
     refine: int = 0,
@@ -59,7 +59,8 @@ def match(
 
     Parameters
     ----------
-    part, whole : meshes, or files; a file may hold points without faces, which are triangulated first
+    part, whole : files, meshes, (vertices, faces), or meshes of trimesh, Open3D, PyVista or meshio. Points without faces, in
+        a file, an array or a point cloud, are triangulated first
     model : the name of a built-in model (see `model_names`), a file of weights, or a `Matcher` or other `Method`
     refine : steps of refinement on this pair, such as 15; 0: none
     read_out : "features", "spectral", "zoomout" or "lateration", see `read_map`
@@ -124,8 +125,8 @@ class MatchSession:
 
     def match(
         self,
-        part: Mesh | str | os.PathLike[str],
-        whole: Mesh | str | os.PathLike[str],
+        part: ScanLike,
+        whole: ScanLike,
         *,
         repair: bool | None = None,
         progress: Progress | None = None,

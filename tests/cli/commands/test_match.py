@@ -13,11 +13,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import partwhole as pw
 from partwhole.cli.main import main
 from partwhole.cli.shared.match_batch import list_beside, pair_folders, read_list
 from partwhole.mesh import Mesh, read_mesh, write_mesh
 
-FILES = {"map.npz", "map.csv", "map.vts", "part.ply", "whole.ply", "summary.json", "summary.md"}
+FILES = {"map.npz", "map.csv", "map.vts", "part.ply", "whole.ply", "result.json", "result.npz"} | {
+    "summary.json",
+    "summary.md",
+}
 
 
 def run(*words: object) -> int:
@@ -48,6 +52,12 @@ def test_what_is_written_belongs_together(matched: Path, own_set: Path) -> None:
     assert np.array_equal(read_mesh(matched / "part.ply").vertices, part.vertices)
     assert np.array_equal(read_mesh(matched / "whole.ply").vertices, whole.vertices)
     assert np.array_equal(read_mesh(matched / "whole.ply").faces, whole.faces)
+    # and all that is known
+    found = pw.load(matched)
+    assert np.array_equal(found.vertex_map, arrays["vertex_map"])
+    assert np.array_equal(found.confidence.astype(np.float32), arrays["confidence"])
+    assert (found.part.content_hash, found.whole.content_hash) == (part.content_hash, whole.content_hash)
+    assert (found.part.name, found.coarse.part is found.part) == ("part0.ply", True)
     lines = (matched / "map.vts").read_text().split()
     assert [int(line) - 1 for line in lines] == arrays["vertex_map"].tolist()
     with (matched / "map.csv").open() as file:
@@ -166,7 +176,7 @@ def test_the_same_question_is_answered_from_the_cache(
         out, err = capsys.readouterr()
         said.append("from the cache" in out and "the map is from the cache" in err)
     assert said == [False, True, False, False]
-    for file in FILES - {"summary.json", "summary.md"} | {"map.png", "confidence.png"}:
+    for file in FILES - {"result.json", "summary.json", "summary.md"} | {"map.png", "confidence.png"}:
         held = [(tmp_path / name / file).read_bytes() for name in "abc"]
         assert held[0] == held[1] == held[2]
     first, again, anew = (json.loads((tmp_path / name / "summary.json").read_text()) for name in "abc")

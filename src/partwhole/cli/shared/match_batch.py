@@ -16,7 +16,7 @@ from partwhole.cli.shared.console import Console, write_text
 from partwhole.cli.shared.match_output import SUMMARY
 from partwhole.datasets.synthetic.folder import mesh_files, named_surface, surface_files
 from partwhole.mesh.formats.common import counted
-from partwhole.mesh.io import FORMATS
+from partwhole.mesh.formats.detect import FORMATS
 from partwhole.mesh.landmarks import ENDINGS
 from partwhole.store.text import table_rows
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from partwhole.cli.shared.console import write_arrays, write_json, write_text
 from partwhole.matching.cache.results import code_version, version_of
+from partwhole.matching.saved import ARRAYS, RESULT, save
 from partwhole.matching.scans.units import percent as share
 from partwhole.mesh import Mesh
 from partwhole.mesh.formats.common import counted
@@ -20,10 +21,11 @@ from partwhole.store.text import escaped
 if TYPE_CHECKING:
     from partwhole.matching.result import CoarseMatch, MatchResult
     from partwhole.store.cache import Cache
+    from partwhole.transfer import Correspondence
 
 MAP, SUMMARY = "map.npz", "summary.json"
 WRITES = (
-    *(MAP, "map.csv", "map.vts", "part.ply", "whole.ply", "map.png", "confidence.png"),
+    *(MAP, "map.csv", "map.vts", "part.ply", "whole.ply", ARRAYS, RESULT, "map.png", "confidence.png"),
     *("summary.md", SUMMARY, "report.html"),
 )
 # vertices; larger surfaces are drawn as they were matched, since more vertices don't show in the picture
@@ -36,13 +38,15 @@ _LISTED_REGIONS = 20
 def write_map(folder: Path, found: MatchResult) -> dict[str, Path]:
     """Write map.npz, map.csv, map.vts, part.ply and whole.ply; the order of the vertices is the same in all of them.
 
+    result.json and result.npz hold all of the result, but for the surfaces, which `partwhole.load` reads from the .ply files.
+
     map.npz holds vertex_map, confidence, doubtful and matched, one entry for each vertex of the part, and vertex_map_before
     if the map was refined. In map.csv vertices are counted from 0, in map.vts from 1, as is customary.
     """
     from partwhole.mesh.io import write_mesh
     from partwhole.viewer.figures.map_figures import coordinate_colors
 
-    files = {name: folder / name for name in (MAP, "map.csv", "map.vts", "part.ply", "whole.ply")}
+    files = {name: folder / name for name in (MAP, "map.csv", "map.vts", "part.ply", "whole.ply", RESULT, ARRAYS)}
     arrays: dict[str, np.ndarray] = {
         "vertex_map": found.vertex_map.astype(np.int64),
         "confidence": found.confidence.astype(np.float32),
@@ -61,7 +65,40 @@ def write_map(folder: Path, found: MatchResult) -> dict[str, Path]:
     colors = coordinate_colors(found.whole)
     write_mesh(found.whole, files["whole.ply"], colors=colors)
     write_mesh(found.part, files["part.ply"], colors=found.transfer(colors))
+    save(found, folder, surfaces={"part.ply": found.part, "whole.ply": found.whole})
     return files
+
+
+def read_correspondence(folder: Path, *, reach: float | None = None) -> Correspondence:
+    """Part, whole and the map between them, from the folder of a result: map.npz, part.ply and whole.ply.
+
+    The map is `vertex_map`, with `matched` if not all vertices are; or `triangles`, `weights` and `covered` of a map between
+    vertices.
+
+    Parameters
+    ----------
+    folder : of the result
+    reach : see `Correspondence`
+    """
+    from partwhole.datasets.number_files import read_npz
+    from partwhole.mesh.barycentric import BarycentricMap
+    from partwhole.mesh.io import read_mesh
+    from partwhole.transfer import Correspondence
+
+    if not (folder / MAP).is_file():
+        raise ValueError(f"{folder} has no {MAP}; give a folder that `partwhole match --output` wrote")
+    held = read_npz(folder / MAP)
+    part, whole = (read_mesh(folder / f"{name}.ply", name=name) for name in ("part", "whole"))
+    try:
+        if {"triangles", "weights", "covered"} <= held.keys():
+            places = BarycentricMap(held["triangles"], held["weights"], held["covered"])
+        elif "vertex_map" in held:
+            places = BarycentricMap.at_vertices(held["vertex_map"], held.get("matched"))
+        else:
+            raise ValueError("it has no vertex_map")
+        return Correspondence(part, whole, places, reach)
+    except ValueError as error:
+        raise ValueError(f"{folder / MAP}: {error}") from None
 
 
 def write_pictures(folder: Path, found: MatchResult, cache: Cache | None = None) -> dict[str, Path]:

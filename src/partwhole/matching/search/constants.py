@@ -19,6 +19,12 @@ LEAST_ALIGNMENTS, ALIGNMENTS_ANY_WAY_UP = 1, 2
 # two maps that differ by this much on average are different maps
 DIFFERENT_MAPS = 0.15
 
+# --- nearness in space, for features that do not depend on orientation
+
+# how much nearness counts against the similarity of features, and the distance at which it fades (a and b in `search`);
+# the part is aligned this often
+PLACE_WEIGHT, PLACE_WIDTH, PLACE_STEPS = 0.25, 0.25, 3
+
 # --- when something else is tried: another vertical, another scale
 
 # distances that differ by more than pose and noise explain; and by so much that the scale they ask for is tried

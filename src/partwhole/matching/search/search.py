@@ -32,6 +32,9 @@ from partwhole.matching.search.constants import (
     LOW_AGREEMENT,
     LOW_SCORE_SHARE,
     OTHER_SCALE,
+    PLACE_STEPS,
+    PLACE_WEIGHT,
+    PLACE_WIDTH,
     SAMPLED_VERTICES,
     STRETCHED,
 )
@@ -52,11 +55,9 @@ from partwhole.store.cache import Cache, hash_of
 from partwhole.store.compute import first_smallest
 
 # wholes whose encodings are kept in files
-_SLOTS = 16
-# how much the place counts against the similarity of features, a and b (√area of the whole), and how often it is found anew;
-# fixed on training pairs of PFAUST and SHREC'16 and on generated pairs
-_PLACE_WEIGHT, _PLACE_WIDTH, _PLACE_STEPS = 0.25, 0.25, 3
-_PLACE_ROWS = 1024
+SLOTS = 16
+# rows of the part that are compared with the whole at a time
+_ROWS = 1024
 # so that a part without any similar features still has a place
 _LEAST_MASS = 1e-12
 
@@ -194,7 +195,7 @@ class _Search:
         if len(self.factors) > 1:
             return self.corrected(self.best_scale(self.factors, axes))
         first = self.at_its_scale(axes, self.alignments)
-        if self.assumed and _fits_badly(first, self.method):
+        if self.assumed and fits_badly(first, self.method):
             first = _better(first, self.at_its_scale(self.best_axes(*all_axes()), self.any_way_up))
         if not self.others or _agree(first.stretch, STRETCHED):
             return first
@@ -253,7 +254,7 @@ def _better(first: SearchResult, other: SearchResult) -> SearchResult:
     return other if other.chosen.score < first.chosen.score - BETTER else first
 
 
-def _fits_badly(found: SearchResult, method: Method) -> bool:
+def fits_badly(found: SearchResult, method: Method) -> bool:
     """Whether curvature, and features where the score takes both, agree less than they do for parts that stand upright."""
     part, whole, nearest = found.pair.part, found.pair.whole, found.chosen.nearest
     if float(curvature_agreement(nearest, part, whole)) < LOW_AGREEMENT:
@@ -371,13 +372,13 @@ def _placed(
     one, other = normalize(compared.part, dim=-1), normalize(compared.whole, dim=-1)
     suits = None if landmarks is None else landmarks.suits
     nearest = compared.nearest(suits)
-    for _ in range(_PLACE_STEPS):
+    for _ in range(PLACE_STEPS):
         sure = (one * other[nearest]).sum(dim=1).clamp(min=0) ** 4
         x = rigidly_aligned(replace(part, mass=part.mass * sure + _LEAST_MASS), whole, nearest).points
         nearest = torch.cat(
             [
-                _likeliest(one[rows] @ other.T + _PLACE_WEIGHT * _closeness(x[rows], whole.points), suits, rows)
-                for rows in torch.arange(len(x), device=x.device).split(_PLACE_ROWS)
+                _likeliest(one[rows] @ other.T + PLACE_WEIGHT * _closeness(x[rows], whole.points), suits, rows)
+                for rows in torch.arange(len(x), device=x.device).split(_ROWS)
             ]
         )
     weights = method.config.search.score_weights
@@ -395,7 +396,7 @@ def _likeliest(
 def _closeness(x: Float[Tensor, "q 3"], y: Float[Tensor, "n 3"]) -> Float[Tensor, "q n"]:
     """exp(−|x_i − y_j|² / 2 b²)"""
     squares = x.square().sum(dim=1, keepdim=True) - 2 * x @ y.T + y.square().sum(dim=1)
-    return torch.exp(squares.clamp(min=0) / (-2 * _PLACE_WIDTH**2))
+    return torch.exp(squares.clamp(min=0) / (-2 * PLACE_WIDTH**2))
 
 
 def _aligned(
@@ -554,7 +555,7 @@ class WholeEncodings:
         }
         # 10 MB for 5000 vertices: a few templates are worth it, and a later one takes the slot of an earlier one
         name = hash_of(told)
-        key = {"what": "encodings of a whole", "slot": int(name, 16) % _SLOTS}
+        key = {"what": "encodings of a whole", "slot": int(name, 16) % SLOTS}
         held = self._cache.get(key)
         if held is not None and held["name"].tobytes().hex() == name:
             features = torch.from_numpy(held["features"]).to(self._method.device)

@@ -26,7 +26,7 @@ from partwhole.matching.training.steps import adam, descend, losses_of_pair, ran
 from partwhole.store.compute import first_smallest
 
 # steps that a GPU takes before it is asked what came of them: to wait for an answer costs as much as a step
-_STEPS_AT_ONCE = 16
+STEPS_AT_ONCE = 16
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -168,7 +168,7 @@ def _adapted(
     network, config = start.network.requires_grad_(True), start.config
     optimiser = adam(network, config, start.device.type)
     as_it_is = not (augmentation or dropout)
-    on_gpu = _on_gpu(start)
+    on_gpu = runs_on_gpu(start)
     together: tuple[Surface, ...] = ()
     if on_gpu and network.takes_batches and part.values.shape == whole.values.shape:
         # a step of a single pair waits for the launch of its kernels: half as many if part and whole are a batch
@@ -185,10 +185,10 @@ def _adapted(
         descend(network, optimiser, terms, config)
         return terms.detach()
 
-    take = _taken_by_gpu(step_as_it_is, optimiser, start) if on_gpu and as_it_is and recorded else None
+    take = taken_by_gpu(step_as_it_is, optimiser, start) if on_gpu and as_it_is and recorded else None
     # losses and weights that nobody has asked for yet: a GPU is asked rarely, and steps it took too many are forgotten
     waiting: list[tuple[Tensor, list[Tensor]]] = []
-    at_once = _STEPS_AT_ONCE if on_gpu else 1
+    at_once = STEPS_AT_ONCE if on_gpu else 1
     known: list[float] = []
     kept: list[Tensor] = []
     over = False
@@ -224,11 +224,11 @@ def _adapted(
     return network, known
 
 
-def _on_gpu(matcher: Matcher) -> bool:
+def runs_on_gpu(matcher: Matcher) -> bool:
     return matcher.device.type == "cuda"
 
 
-def _taken_by_gpu(
+def taken_by_gpu(
     step: Callable[[], Tensor], optimiser: torch.optim.Optimizer, matcher: Matcher
 ) -> Callable[[], Tensor]:
     """The step, recorded where there is a GPU: its kernels take a quarter of the time that launching them does."""

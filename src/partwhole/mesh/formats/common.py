@@ -182,3 +182,23 @@ def _readable(word: bytes, kind: Callable[[bytes], float]) -> bool:
     except ValueError:
         return False
     return b"_" not in word and (isinstance(value, float) or abs(value) < 2**63)
+
+
+def fans(
+    corners: Int[np.ndarray, "c"], sizes: Int[np.ndarray, "m"]
+) -> tuple[Int[np.ndarray, "t 3"], Int[np.ndarray, "t"]]:
+    """Each polygon (a, b, c, d, ...) as triangles (a, b, c), (a, c, d), ..., and the polygon of each triangle."""
+    begin = np.cumsum(sizes) - sizes
+    polygon = np.repeat(np.arange(len(sizes)), sizes - 2)
+    step = np.arange(len(polygon)) - np.repeat(np.cumsum(sizes - 2) - (sizes - 2), sizes - 2)
+    first = begin[polygon]
+    return np.stack([corners[first], corners[first + step + 1], corners[first + step + 2]], axis=1), polygon
+
+
+def fan_note(sizes: Int[np.ndarray, "m"]) -> list[str]:
+    """What there is to say about the polygons that `fans` makes triangles of."""
+    large = int((sizes > 3).sum())
+    if large == 0:
+        return []
+    what = counted(large, "polygon with more than 3 corners was", "polygons with more than 3 corners were")
+    return [f"{what} triangulated as fans" if large > 1 else f"{what} triangulated as a fan"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -12,8 +11,9 @@ from jaxtyping import Float, Int, UInt8
 
 from partwhole.mesh.formats.common import Contents, FormatError, as_float64, counted
 from partwhole.mesh.formats.glb_access import Json, accessor, entry, floats, items, read_container, whole
+from partwhole.mesh.formats.glb_writer import GlbWriter
 
-_TRIANGLES, _STRIP, _FAN = 4, 5, 6
+TRIANGLES, _STRIP, _FAN = 4, 5, 6
 _UNSIGNED = {5121: "u1", 5123: "<u2", 5125: "<u4"}
 # nodes and primitives may show the same bytes many times over: a small file must not fill the memory
 MOST_ENTRIES, MOST_ENTRIES_PER_BYTE = 2**22, 4
@@ -22,9 +22,35 @@ _FRAME = {"matrix", "rotation", "scale", "translation"}
 _NO_GEOMETRY = ("KHR_materials_", "KHR_texture_", "KHR_lights_", "EXT_texture_", "EXT_lights_")
 
 
+@dataclass(frozen=True)
+class Primitive:
+    """Triangles that were gathered from one primitive of a mesh.
+
+    Attributes
+    ----------
+    source : as the JSON has it
+    where : its place there
+    skin : number of the skin that would bend it; None without one
+    first_vertex, n_vertices : its vertices among all
+    new : whether no primitive before it has the same vertices
+    triangles : in the numbers of all vertices
+    """
+
+    source: Json
+    where: str
+    skin: int | None
+    first_vertex: int
+    n_vertices: int
+    new: bool
+    triangles: Int[np.ndarray, "m 3"]
+
+
 @dataclass
-class _Gathered:
+class Gathered:
+    """The triangles of all nodes, while they are gathered."""
+
     most_entries: int
+    primitives: list[Primitive] = field(default_factory=list)
     points: list[np.ndarray] = field(default_factory=list)
     triangles: list[np.ndarray] = field(default_factory=list)
     places: list[tuple[int, int, str]] = field(default_factory=list)
@@ -48,12 +74,7 @@ class _Gathered:
 
 def decode(data: bytes) -> Contents:
     """Triangles, strips and fans of every node, moved by the transforms of the node and its parents."""
-    document, buffer = read_container(data)
-    _refuse_extensions(document)
-    out = _Gathered(most_entries=max(MOST_ENTRIES, MOST_ENTRIES_PER_BYTE * len(data)))
-    for mesh, frame, skinned in _placed_meshes(document):
-        out.skins += skinned
-        _gather(document, buffer, mesh, frame, out)
+    out = gather(data)[2]
     vertices = np.concatenate(out.points) if out.points else np.empty((0, 3))
     faces = np.concatenate(out.triangles) if out.triangles else np.empty((0, 3), np.int64)
     notes = []
@@ -75,55 +96,33 @@ def decode(data: bytes) -> Contents:
     )
 
 
+def gather(data: bytes) -> tuple[Json, bytes, Gathered]:
+    """The JSON, the buffer, and the triangles of every node."""
+    document, buffer = read_container(data)
+    _refuse_extensions(document)
+    out = Gathered(most_entries=max(MOST_ENTRIES, MOST_ENTRIES_PER_BYTE * len(data)))
+    for mesh, frame, skin in _placed_meshes(document):
+        out.skins += skin is not None
+        _gather(document, buffer, mesh, frame, skin, out)
+    return document, buffer, out
+
+
 def encode(
     vertices: Float[np.ndarray, "n 3"], faces: Int[np.ndarray, "m 3"], colors: UInt8[np.ndarray, "n 3"] | None
 ) -> bytes:
     """One node, one mesh, one primitive; float32 coordinates, 32-bit indices, colours as 8-bit RGBA."""
-    points = vertices.astype("<f4")
-    parts = [points.tobytes(), faces.astype("<u4").tobytes()]
-    accessors = [
-        {
-            "bufferView": 0,
-            "componentType": 5126,
-            "count": len(points),
-            "type": "VEC3",
-            "min": points.min(axis=0).tolist(),
-            "max": points.max(axis=0).tolist(),
-        },
-        {"bufferView": 1, "componentType": 5125, "count": faces.size, "type": "SCALAR"},
-    ]
-    attributes = {"POSITION": 0}
+    writer = GlbWriter()
+    attributes = {"POSITION": writer.array(vertices.astype("<f4"), bounds=True)}
+    indices = writer.array(faces.astype("<u4").reshape(-1))
     if colors is not None:
         opaque = np.full((len(colors), 1), 255, np.uint8)
-        parts.append(np.concatenate([colors, opaque], axis=1).tobytes())
-        accessors.append(
-            {"bufferView": 2, "componentType": 5121, "normalized": True, "count": len(colors), "type": "VEC4"}
-        )
-        attributes["COLOR_0"] = 2
-    sizes = [len(part) for part in parts]
-    views = [{"buffer": 0, "byteOffset": sum(sizes[:i]), "byteLength": size} for i, size in enumerate(sizes)]
-    document = {
-        "asset": {"version": "2.0", "generator": "partwhole"},
-        "scene": 0,
-        "scenes": [{"nodes": [0]}],
-        "nodes": [{"mesh": 0}],
-        "meshes": [{"primitives": [{"attributes": attributes, "indices": 1, "mode": _TRIANGLES}]}],
-        "accessors": accessors,
-        "bufferViews": views,
-        "buffers": [{"byteLength": sum(sizes)}],
-    }
-    text = json.dumps(document, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 4)
-    binary = b"".join(parts)
-    total = 12 + 8 + len(text) + 8 + len(binary)
-    return b"".join(
-        [
-            struct.pack("<4sII", b"glTF", 2, total),
-            struct.pack("<I4s", len(text), b"JSON"),
-            text,
-            struct.pack("<I4s", len(binary), b"BIN\0"),
-            binary,
-        ]
+        attributes["COLOR_0"] = writer.array(np.concatenate([colors, opaque], axis=1), normalized=True)
+    return writer.finish(
+        {
+            "scenes": [{"nodes": [0]}],
+            "nodes": [{"mesh": 0}],
+            "meshes": [{"primitives": [{"attributes": attributes, "indices": indices, "mode": TRIANGLES}]}],
+        }
     )
 
 
@@ -133,12 +132,12 @@ def _refuse_extensions(document: Json) -> None:
             raise FormatError(f"extensionsRequired: {json.dumps(name)[:60]} is not supported; write plain glTF 2")
 
 
-def _placed_meshes(document: Json) -> Iterator[tuple[int, Float[np.ndarray, "4 4"], bool]]:
-    """Every mesh that a node shows, the frame it is shown in, and whether a skin would bend it."""
+def _placed_meshes(document: Json) -> Iterator[tuple[int, Float[np.ndarray, "4 4"], int | None]]:
+    """Every mesh that a node shows, the frame it is shown in, and the skin that would bend it."""
     nodes = items(document, "nodes", of=dict)
     if not nodes:
         # a file without nodes is a library of meshes: all of them, where they are
-        yield from ((mesh, np.eye(4), False) for mesh in range(len(items(document, "meshes"))))
+        yield from ((mesh, np.eye(4), None) for mesh in range(len(items(document, "meshes"))))
         return
     parent: dict[int, int] = {}
     children = [
@@ -160,9 +159,9 @@ def _placed_meshes(document: Json) -> Iterator[tuple[int, Float[np.ndarray, "4 4
             with np.errstate(over="ignore", invalid="ignore"):
                 frame = above @ _local_frame(nodes[index], f"nodes[{index}]")
         if "mesh" in nodes[index]:
-            skinned = "skin" in nodes[index]
+            skin = whole(nodes[index], "skin", f"nodes[{index}]") if "skin" in nodes[index] else None
             # glTF: a skinned mesh stands where its joints are, not where its node is
-            yield whole(nodes[index], "mesh", f"nodes[{index}]"), np.eye(4) if skinned else frame, skinned
+            yield whole(nodes[index], "mesh", f"nodes[{index}]"), frame if skin is None else np.eye(4), skin
         stack += [(child, frame) for child in reversed(children[index])]
     if seen < len(nodes):
         raise FormatError(f"nodes: {counted(len(nodes) - seen, 'node')} are their own parents, in a circle")
@@ -187,7 +186,9 @@ def _local_frame(node: Json, where: str) -> Float[np.ndarray, "4 4"]:
     return frame
 
 
-def _gather(document: Json, buffer: bytes, mesh: int, frame: Float[np.ndarray, "4 4"], out: _Gathered) -> None:
+def _gather(
+    document: Json, buffer: bytes, mesh: int, frame: Float[np.ndarray, "4 4"], skin: int | None, out: Gathered
+) -> None:
     shared: dict[int, tuple[int, int]] = {}  # accessor -> where its points begin here, and how many they are
     with np.errstate(over="ignore", invalid="ignore"):
         mirrored = np.linalg.det(frame[:3, :3]) < 0
@@ -195,8 +196,8 @@ def _gather(document: Json, buffer: bytes, mesh: int, frame: Float[np.ndarray, "
     for number, primitive in enumerate(items(entry(document, "meshes", mesh), "primitives", of=dict)):
         where = f"meshes[{mesh}].primitives[{number}]"
         out.count(_ENTRIES_OF_PRIMITIVE, where)
-        mode = whole(primitive, "mode", where, default=_TRIANGLES)
-        if mode not in (_TRIANGLES, _STRIP, _FAN):
+        mode = whole(primitive, "mode", where, default=TRIANGLES)
+        if mode not in (TRIANGLES, _STRIP, _FAN):
             out.not_surfaces += 1
             continue
         attributes = primitive.get("attributes")
@@ -204,7 +205,8 @@ def _gather(document: Json, buffer: bytes, mesh: int, frame: Float[np.ndarray, "
             raise FormatError(f"{where}: attributes must be an object")
         position = whole(attributes, "POSITION", where)
         out.places.append((out.n_vertices, out.n_faces, where))
-        if position not in shared:
+        new = position not in shared
+        if new:
             points = as_float64(accessor(document, buffer, position, "VEC3", {5126: "<f4"}))
             out.count(len(points), where)
             shared[position] = (out.n_vertices, len(points))
@@ -225,14 +227,16 @@ def _gather(document: Json, buffer: bytes, mesh: int, frame: Float[np.ndarray, "
             area = (np.diff(np.sort(triangles, axis=1), axis=1) != 0).all(axis=1)
             out.stitches += int((~area).sum())
             triangles = triangles[area]
-        out.triangles.append(first + (triangles[:, ::-1] if mirrored else triangles))
+        triangles = first + (triangles[:, ::-1] if mirrored else triangles)
+        out.triangles.append(triangles)
+        out.primitives.append(Primitive(primitive, where, skin, first, count, new, triangles))
         out.n_faces += len(triangles)
 
 
 def _as_triangles(indices: Int[np.ndarray, "k"], mode: int, where: str) -> Int[np.ndarray, "m 3"]:
-    if (mode == _TRIANGLES and len(indices) % 3) or len(indices) < 3:
+    if (mode == TRIANGLES and len(indices) % 3) or len(indices) < 3:
         raise FormatError(f"{where}: {counted(len(indices), 'index', 'indices')} can't be split into triangles")
-    if mode == _TRIANGLES:
+    if mode == TRIANGLES:
         return indices.reshape(-1, 3)
     step = np.arange(len(indices) - 2)
     if mode == _FAN:

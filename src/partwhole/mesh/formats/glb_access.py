@@ -13,7 +13,7 @@ from jaxtyping import Float
 from partwhole.mesh.formats.common import FormatError, counted
 
 Json = dict[str, Any]
-_COMPONENTS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4}
+_COMPONENTS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT4": 16}
 
 
 def read_container(data: bytes) -> tuple[Json, bytes]:

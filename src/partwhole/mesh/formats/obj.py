@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 
 import numpy as np
 from jaxtyping import Float, Int, UInt8
@@ -25,7 +26,7 @@ _CORNER = re.compile(rb"[+-]?\d+(/([+-]?\d*)(/([+-]?\d+)?)?)?")
 
 def decode(data: bytes) -> Contents:
     """Vertices and polygons; texture coordinates, normals, groups, materials, lines and points are passed over."""
-    rows = split_words(_with_joined_lines(data))
+    rows = split_rows(data)
     role = np.fromiter((_ROLES.get(word, _UNKNOWN) for word in rows.first()), np.int64, len(rows))
     unknown = np.flatnonzero(role == _UNKNOWN)
     if len(unknown):
@@ -62,19 +63,27 @@ def encode(
     return "\n".join([*body, *map("f %d %d %d".__mod__, map(tuple, (faces + 1).tolist())), ""]).encode()
 
 
+def split_rows(data: bytes) -> Words:
+    """The words of every line, where a line that ends in a backslash goes on in the next."""
+    return split_words(_with_joined_lines(data))
+
+
 def _with_joined_lines(data: bytes) -> bytes:
-    """A line that ends in a backslash goes on in the next; its break is put after the joined line, to keep the count."""
-    first, *others = _CONTINUED.split(data)
-    joined, waiting = [first], 0
-    for piece in others:
-        waiting += 1
-        end = _LINE_END.search(piece)
-        if end is None:
-            joined += [b" ", piece]
-        else:
-            joined += [b" ", piece[: end.start()], b"\n" * waiting, piece[end.start() :]]
-            waiting = 0
-    return b"".join(joined)
+    """A line that ends in a backslash goes on in the next; its break is put after the joined line, to keep the count.
+
+    Step by step, so that no single call keeps other threads waiting, however many such lines there are.
+    """
+    joined, waiting, at = bytearray(), 0, 0
+    for found in chain(_CONTINUED.finditer(data), [None]):
+        stop = len(data) if found is None else found.start()
+        if waiting and (end := _LINE_END.search(data, at, stop)):
+            joined += data[at : end.start()] + b"\n" * waiting
+            waiting, at = 0, end.start()
+        joined += data[at:stop]
+        if found is not None:
+            joined += b" "
+            waiting, at = waiting + 1, found.end()
+    return bytes(joined)
 
 
 def _coordinates(rows: Words) -> Float[np.ndarray, "n 3"]:

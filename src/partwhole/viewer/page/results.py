@@ -61,6 +61,22 @@ def read_result(folder: Path) -> Scene:
         raise ValueError(f"{folder / MAP}: {error}") from None
 
 
+def with_result(scene: Scene, found: Any) -> Scene:
+    """The scene of two surfaces with the map between them, a `MatchResult`, and what is known of it."""
+    return replace(
+        scene,
+        vertex_map=found.vertex_map,
+        confidence=found.confidence,
+        doubtful=found.doubtful,
+        vertex_map_before=found.vertex_map_before,
+        factor=found.factor,
+        doubtful_places=tuple(DoubtfulPlace(r.vertex, r.area_share, r.confidence) for r in found.regions),
+        warnings=found.warnings,
+        map_notes=found.notes,
+        landmarks=found.landmarks,
+    )
+
+
 def _with_summary(scene: Scene, path: Path) -> Scene:
     """With what the summary adds; a summary that can't be read or lacks entries is ignored."""
     n_whole = 0 if scene.whole is None else scene.whole.full.n_vertices

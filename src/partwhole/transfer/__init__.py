@@ -1,0 +1,20 @@
+"""Carry what lives on one surface to another through a map: values, labels, landmarks, textures, skeletons."""
+
+from partwhole.transfer.correspondence import Correspondence
+from partwhole.transfer.landmarks import TransferredLandmarks, transfer_landmarks
+from partwhole.transfer.skinning import TransferredSkin, transfer_skinning
+from partwhole.transfer.texture import TransferredTexture, transfer_texture
+from partwhole.transfer.values import transfer_by_kind, transfer_labels, transfer_values
+
+__all__ = [
+    "Correspondence",
+    "TransferredLandmarks",
+    "TransferredSkin",
+    "TransferredTexture",
+    "transfer_by_kind",
+    "transfer_labels",
+    "transfer_landmarks",
+    "transfer_skinning",
+    "transfer_texture",
+    "transfer_values",
+]

@@ -1,0 +1,179 @@
+"""`Correspondence`: a part laid onto its whole by a map, and the way from each of them to the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy import sparse
+
+from partwhole.mesh import Mesh
+from partwhole.mesh.barycentric import BarycentricMap, ClosestPoints
+from partwhole.transfer.rigid import nearest_rotation
+
+Side = Literal["part", "whole"]
+
+# an edge that the map makes so many times as long as other edges, and as a median edge, is torn, and so are its faces
+_TORN = 4.0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Correspondence:
+    """A part, a whole, and the place on the whole of every vertex of the part.
+
+    The way back is found by laying the part onto the whole, every face with its corners at their places. A point of the
+    whole belongs to the closest point of the part laid onto it, among faces on the same side of the surface and within
+    `reach`.
+
+    Attributes
+    ----------
+    part, whole : the surfaces
+    places : for each vertex of the part its place on the whole
+    reach : how far from the part laid onto the whole a point of the whole is still covered, in the units of the whole; half
+        a median edge, the longer of the two surfaces', unless given
+    """
+
+    part: Mesh
+    whole: Mesh
+    places: BarycentricMap
+    reach: float | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.places) != self.part.n_vertices:
+            raise ValueError(
+                f"places has {len(self.places)} points, {self.part.name} has {self.part.n_vertices} vertices"
+            )
+        self.places.check_rows(self.whole.vertices, self.whole.name)
+        if self.reach is not None and not self.reach >= 0:
+            raise ValueError(f"reach={self.reach} must not be negative; it is a distance on the whole")
+
+    def towards(self, to: Side) -> BarycentricMap:
+        """For each vertex of the surface named the place on the other one where its values come from."""
+        check_side(to)
+        return self.places if to == "part" else self.inverse
+
+    @cached_property
+    def inverse(self) -> BarycentricMap:
+        """For each vertex of the whole its place on the part; covered where there is one within reach."""
+        return self.on_part(self.whole.vertices, self.whole.vertex_normals)[0]
+
+    def on_part(
+        self, points: Float[np.ndarray, "k 3"], normals: Float[np.ndarray, "k 3"] | None = None
+    ) -> tuple[BarycentricMap, Float[np.ndarray, "k"]]:
+        """Places on the part of points of the whole, and how far from the part laid onto the whole these points are.
+
+        Parameters
+        ----------
+        points : in the coordinates of the whole
+        normals : outwards at the points; those of the closest points of the whole unless given
+        """
+        if normals is None:
+            normals = BarycentricMap.closest(points, self.whole).interpolate(self.whole.vertex_normals)
+        found = self._finder(points, directions=normals)
+        near = found.distances <= self._reach
+        return BarycentricMap(self.part.faces[self._laid][found.faces], found.weights, near), found.distances
+
+    def on_whole(self, faces: Int[np.ndarray, "k"], weights: Float[np.ndarray, "k 3"]) -> BarycentricMap:
+        """Places on the whole of points in faces of the part; not covered in faces that are torn.
+
+        Parameters
+        ----------
+        faces : numbers of faces of the part
+        weights : of their corners
+        """
+        points, normals = self.near_whole(faces, weights)
+        return BarycentricMap.closest(points, self.whole, directions=normals).only(self.laid[faces])
+
+    def near_whole(
+        self, faces: Int[np.ndarray, "k"], weights: Float[np.ndarray, "k 3"]
+    ) -> tuple[Float[np.ndarray, "k 3"], Float[np.ndarray, "k 3"]]:
+        """Points in faces of the part as they are laid onto the whole, near its surface, and normals of the whole there."""
+        corners = self.part.faces[faces]
+        points = np.einsum("kc,kcd->kd", weights, np.nan_to_num(self.images)[corners])
+        return points, np.einsum("kc,kcd->kd", weights, self._image_normals[corners])
+
+    @cached_property
+    def images(self) -> Float[np.ndarray, "p 3"]:
+        """The places of the part's vertices in the coordinates of the whole; nan where not covered."""
+        return self.places.positions(self.whole.vertices)
+
+    @cached_property
+    def rotations(self) -> Float[np.ndarray, "p 3 3"]:
+        """For each vertex of the part the rotation that takes its surroundings to those of its place.
+
+        argmin over rotations R of Σ_j |R e_j − d_j|² over the edges e_j and their images d_j at the vertex and at its
+        neighbours, and over the normals, each side scaled to the same length.
+        """
+        covered = self.places.covered
+        edges = self.part.edges[covered[self.part.edges].all(axis=1)]
+        before = self.part.vertices[edges[:, 1]] - self.part.vertices[edges[:, 0]]
+        after = self.images[edges[:, 1]] - self.images[edges[:, 0]]
+        n = self.part.n_vertices
+        outer = np.einsum("ei,ej->eij", after, before).reshape(-1, 9)
+        rows = edges.T.reshape(-1)
+        around = sparse.coo_matrix(
+            (np.ones(len(rows)), (rows, np.tile(np.arange(len(edges)), 2))), (n, len(edges))
+        ).tocsr()
+        total = around @ outer
+        links = sparse.coo_matrix((np.ones(len(rows)), (rows, edges[:, ::-1].T.reshape(-1))), (n, n)).tocsr()
+        total = total + links @ total
+        weight = np.linalg.norm(total, axis=1)
+        weight[weight == 0] = 1
+        normals = np.einsum("p,pi,pj->pij", weight, self._image_normals, self.part.vertex_normals)
+        return nearest_rotation(total.reshape(-1, 3, 3) + normals)
+
+    @cached_property
+    def laid(self) -> Bool[np.ndarray, "m"]:
+        """Whether each face of the part is laid onto the whole."""
+        whole = np.zeros(self.part.n_faces, bool)
+        whole[self._laid] = True
+        return whole
+
+    @cached_property
+    def _laid(self) -> Int[np.ndarray, "l"]:
+        """The faces of the part that are laid onto the whole: whose corners are covered, and which are not torn."""
+        covered = self.places.covered[self.part.faces].all(axis=1)
+        before = _side_lengths(self.part.vertices, self.part.faces)
+        after = _side_lengths(np.nan_to_num(self.images), self.part.faces)
+        stretch = np.divide(after, before, out=np.full_like(after, np.nan), where=before > 0)[covered]
+        usual = np.nanmedian(stretch) if np.isfinite(stretch).any() else 1.0
+        torn = (after > _TORN * np.maximum(usual * before, self._edge)).any(axis=1)
+        kept = np.flatnonzero(covered & ~torn)
+        if len(kept) == 0:
+            raise ValueError(
+                f"no face of {self.part.name} has its corners together on {self.whole.name}; is it another map?"
+            )
+        return kept
+
+    @cached_property
+    def _image_normals(self) -> Float[np.ndarray, "p 3"]:
+        return np.nan_to_num(self.places.interpolate(self.whole.vertex_normals))
+
+    @cached_property
+    def _edge(self) -> float:
+        """A median edge on the whole, its own or that of the part laid onto it, whichever is longer."""
+        covered = self.places.covered[self.part.faces].all(axis=1)
+        laid = _side_lengths(self.images, self.part.faces[covered])
+        return max(float(np.median(laid)) if len(laid) else 0.0, float(np.median(self.whole.edge_lengths)))
+
+    @property
+    def _reach(self) -> float:
+        return self._edge / 2 if self.reach is None else self.reach
+
+    @cached_property
+    def _finder(self) -> ClosestPoints:
+        return ClosestPoints(np.nan_to_num(self.images), self.part.faces[self._laid])
+
+
+def check_side(to: object) -> None:
+    """Raise ValueError unless this is "part" or "whole"."""
+    if to not in ("part", "whole"):
+        raise ValueError(f"to={to!r} must be 'part' or 'whole'")
+
+
+def _side_lengths(vertices: Float[np.ndarray, "n 3"], faces: Int[np.ndarray, "m 3"]) -> Float[np.ndarray, "m 3"]:
+    corners = vertices[faces]
+    return np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2)
