@@ -20,7 +20,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole.mesh.formats.common import counted
-from partwhole.mesh.surface import Mesh, check_mesh
+from partwhole.mesh.io import as_mesh
+from partwhole.mesh.surface import Mesh
 from partwhole.store.arguments import as_numbers, checked_path, in_short
 from partwhole.store.atomic import atomic_write
 from partwhole.store.text import displayable, table_rows
@@ -112,7 +113,7 @@ def read_landmarks(path: str | os.PathLike[str], mesh: Mesh) -> Landmarks:
     >>> found.labels, ball.vertices[found.vertices, 2].round(1).tolist()
     (('top', 'bottom'), [1.0, -1.0])
     """
-    check_mesh(mesh)
+    mesh = as_mesh(mesh)
     listed = _listed(_existing(path))
     return _on_surface(listed, mesh, displayable(str(path)))
 
@@ -129,7 +130,7 @@ def write_landmarks(
     vertices : counted from 0
     labels : as many names; without them they are called 1, 2, …
     """
-    check_mesh(mesh)
+    mesh = as_mesh(mesh)
     path, ending = checked_path("path", path), _ending(path)
     numbers = [_vertex(number, mesh, f"landmark number {at}") for at, number in enumerate(vertices, start=1)]
     names = [str(at) for at in range(1, len(numbers) + 1)] if labels is None else list(map(str, labels))
