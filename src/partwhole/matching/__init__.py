@@ -22,6 +22,7 @@ from partwhole.matching.config import (
 from partwhole.store.arguments import how_to_install
 
 if TYPE_CHECKING:
+    from partwhole.matching.cache.saved import load
     from partwhole.matching.evaluation import Benchmark, evaluate
     from partwhole.matching.matcher import Ensemble, Matcher
     from partwhole.matching.network.diffusion_net import DiffusionNet, Network
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from partwhole.matching.network.weights import card_of, model_names
     from partwhole.matching.readout.maps import Comparison, hard_map, soft_map, spectral_map
     from partwhole.matching.result import MatchResult
-    from partwhole.matching.saved import load
     from partwhole.matching.search.method import Method
     from partwhole.matching.session import MatchSession, match
     from partwhole.matching.training.losses import CorrespondenceLoss, Loss, OrthogonalityLoss, WormholeLoss, distortion
@@ -91,7 +91,7 @@ _HOMES = {
     "evaluation": ("Benchmark", "evaluate"),
     "training.losses": ("CorrespondenceLoss", "Loss", "OrthogonalityLoss", "WormholeLoss", "distortion"),
     "result": ("MatchResult",),
-    "saved": ("load",),
+    "cache.saved": ("load",),
     "matcher": ("Ensemble", "Matcher"),
     "network.diffusion_net": ("DiffusionNet", "Network"),
     "training.prepared_pairs": ("PreparedPairs", "prepare_pairs"),

@@ -15,6 +15,7 @@ import typer
 from partwhole.cli.shared.console import Console, write_json
 from partwhole.cli.shared.match_output import MAP, read_correspondence
 from partwhole.cli.shared.options import JsonOption, OutputOption, QuietOption, check_folder, output_folder
+from partwhole.matching.cache.saved import RESULT
 from partwhole.matching.scans.units import percent
 from partwhole.mesh.formats.common import counted
 from partwhole.mesh.landmarks import read_landmarks, write_landmarks
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from partwhole.transfer.values import Kind
 
 SUMMARY = "transfer.json"
-_READS = (MAP, "part.ply", "whole.ply")
+_READS = (MAP, RESULT, "part.ply", "whole.ply", "fit.npz")
 _LANDMARK_COLUMNS = {"label", "name", "vertex", "x", "y", "z"}
 
 
