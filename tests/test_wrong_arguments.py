@@ -48,6 +48,8 @@ OTHERS = """
     pw.WHCIE().fit("scan.ply") | scan.ply does not exist
     pw.WeightedMDS().fit("scan.ply") | X must be an array of numbers, got 'scan.ply'; read the file first
     pw.TCIE(n_components="2").fit(part.vertices) | n_components must be a whole number, got '2'
+    pw.match(part, part, landmarks=[(0.5, 0)]) | landmarks[0]: a vertex must be a whole number, got 0.5
+    pw.match(part, part, landmarks=[3, 4]) | landmarks must be a list of (vertex of the part, vertex of the whole), got 3
     show("scan.ply") | scan.ply does not exist
     show(part, 3) | whole must be a surface, got int; give a path, a pw.Mesh, (vertices, faces), or a mesh of trimesh
     pw.criterion.consistency(3, D, D) | part must be a surface, got int

@@ -149,7 +149,7 @@ def write_landmarks(
 
 
 def read_landmark_pairs(
-    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], part: Mesh, whole: Mesh
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], part: SurfaceLike, whole: SurfaceLike
 ) -> tuple[tuple[LandmarkPair, ...], tuple[str, ...]]:
     """Pairs of landmarks, and what to know about them, a sentence each.
 
@@ -160,6 +160,7 @@ def read_landmark_pairs(
         together by their labels, or by their order if there are none
     part, whole : the surfaces
     """
+    part, whole = as_mesh(part, name="part"), as_mesh(whole, name="whole")
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not 1 <= len(given) <= 2:
         raise ValueError(f"landmarks are in one file, or in two, of the part and of the whole; got {len(given)}")
