@@ -9,8 +9,8 @@ from jaxtyping import Bool, Float, Int
 from scipy import sparse
 
 from partwhole.mesh import Mesh
-from partwhole.mesh.asset import Skin
 from partwhole.mesh.barycentric import BarycentricMap
+from partwhole.mesh.textured import Skin
 from partwhole.transfer.rigid import rotation_onto
 
 # a joint is seen if at least this share of what follows it is covered

@@ -11,8 +11,8 @@ from scipy import sparse
 from partwhole.cli.main import main
 from partwhole.datasets import cut_balls, sphere
 from partwhole.datasets.cutting.cuts import Cut
-from partwhole.mesh.asset import Asset, Skin, Texture, read_asset, write_asset
 from partwhole.mesh.io import write_mesh
+from partwhole.mesh.textured import Skin, Texture, TexturedMesh, read_textured, write_textured
 
 CUT = cut_balls(sphere(200), [5], 0.6)
 
@@ -85,15 +85,15 @@ def test_a_texture_and_a_skeleton(result: Path, capsys: pytest.CaptureFixture[st
     rest = np.tile(np.eye(4), (2, 1, 1))
     up = np.clip(ball.vertices[:, 2] + 0.5, 0, 1)
     skin = Skin(("root", "top"), (None, 0), rest, sparse.csr_matrix(np.stack([1 - up, up], axis=1)))
-    write_asset(Asset(ball, texture, skin), "template.glb")
-    write_asset(Asset(ball, texture), "plain.obj")
+    write_textured(TexturedMesh(ball, texture, skin), "template.glb")
+    write_textured(TexturedMesh(ball, texture), "plain.obj")
     said = run(capsys, result, "template.glb", "plain.obj", "--size", "64", "--output", "out")
     assert [one["what"] for one in said["files"]] == ["texture and skeleton", "texture"]
-    found = read_asset("out/template.glb")
+    found = read_textured("out/template.glb")
     assert found.skin is not None
     n = CUT.part.n_vertices
     np.testing.assert_allclose(found.skin.weights.toarray()[:n, 1], up[CUT.vertex_map], atol=1e-6)
-    assert read_asset("out/plain.obj").mesh.content_hash == CUT.part.content_hash
+    assert read_textured("out/plain.obj").mesh.content_hash == CUT.part.content_hash
     assert found.texture is not None
     assert (found.texture.images[0] == red[0, 0]).all()
     back = run(
@@ -122,12 +122,12 @@ def test_what_is_refused(result: Path, one_error: Callable[..., str]) -> None:
     Path("marks.csv").write_text("label,vertex\nlost,5\n")
     told = one_error("transfer", result, "marks.csv", "--output", "out")
     assert told == "marks.csv: none of the 1 landmarks has a place on the part"
-    write_asset(Asset(CUT.whole), "bare.glb")
+    write_textured(TexturedMesh(CUT.whole), "bare.glb")
     told = one_error("transfer", result, "bare.glb", "--output", "out")
     assert told == "bare.glb has neither a texture nor a skeleton"
     rest = np.eye(4)[None]
     skin = Skin(("root",), (None,), rest, sparse.csr_matrix(np.ones((CUT.part.n_vertices, 1))))
-    write_asset(Asset(CUT.part, None, skin), "scan.glb")
+    write_textured(TexturedMesh(CUT.part, None, skin), "scan.glb")
     told = one_error("transfer", result, "scan.glb", "--to", "whole", "--output", "out")
     assert told == "scan.glb has a skeleton, which is carried to the part only, and no texture"
 
