@@ -46,6 +46,25 @@ def test_every_public_name_is_listed_before_it_is_used() -> None:
     assert run_python("import partwhole as pw; print(sorted({*pw.__all__} - {*dir(pw)}))").strip() == "[]"
 
 
+def test_help_works_without_torch() -> None:
+    # the names that are not listed are those that end in the hint, no more and no fewer
+    code = """
+import importlib.machinery, pydoc, sys
+find = importlib.machinery.PathFinder.find_spec
+importlib.machinery.PathFinder.find_spec = lambda name, *more: None if name == "torch" else find(name, *more)
+import partwhole as pw
+assert "geodesic_distances" in pydoc.render_doc(pw)
+for name in pw.__all__:
+    try:
+        getattr(pw, name)
+        needs_torch = False
+    except ModuleNotFoundError as hint:
+        needs_torch = "needs torch: " in str(hint)
+    assert needs_torch == (name not in dir(pw)), name
+"""
+    run_python(code)
+
+
 @pytest.mark.parametrize("folder", ["mesh", "matching", "evaluation", "spectral", "viewer", "embedding"])
 def test_folders_are_there_without_an_import_of_their_own(folder: str) -> None:
     assert run_python(f"import partwhole as pw; print(pw.{folder}.__name__)").strip() == f"partwhole.{folder}"

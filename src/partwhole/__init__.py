@@ -17,13 +17,26 @@ if TYPE_CHECKING:
         scale_invariant_metric,
         uniform_metric,
     )
-    from partwhole.matching import Matcher, TrainingConfig, WormholeLoss, evaluate, match, train
-    from partwhole.mesh import Mesh, decimate, farthest_points, read_mesh, refine_boundary, remesh, repair, write_mesh
+    from partwhole.matching import Matcher, TrainingConfig, WormholeLoss, evaluate, load, match, train
+    from partwhole.mesh import (
+        Mesh,
+        as_mesh,
+        decimate,
+        farthest_points,
+        read_mesh,
+        refine_boundary,
+        remesh,
+        repair,
+        write_mesh,
+    )
+    from partwhole.registration import FitOptions, FittedTemplate, fit
 
 __all__ = [
     "TCIE",
     "WHCIE",
     "Criterion",
+    "FitOptions",
+    "FittedTemplate",
     "Matcher",
     "Mesh",
     "Metric",
@@ -31,12 +44,15 @@ __all__ = [
     "WeightedMDS",
     "WormholeLoss",
     "__version__",
+    "as_mesh",
     "boundary_criterion",
     "datasets",
     "decimate",
     "evaluate",
     "farthest_points",
+    "fit",
     "geodesic_distances",
+    "load",
     "match",
     "metric_at_vertices",
     "metric_on_faces",
@@ -60,12 +76,15 @@ _FOLDERS = (
     "datasets",
     "embedding",
     "matching",
+    "registration",
     "evaluation",
+    "deformation",
     "spectral",
     "transfer",
     "store",
     "viewer",
 )
+_WITH_TORCH = ("Matcher", "WormholeLoss", "evaluate", "train")
 
 if not TYPE_CHECKING:  # a type checker that saw it would believe in any name
 
@@ -86,4 +105,8 @@ if not TYPE_CHECKING:  # a type checker that saw it would believe in any name
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_FOLDERS})
+    from importlib.util import find_spec
+
+    # `help(partwhole)` asks for every name in this list, and must not end because torch is not installed
+    without = () if find_spec("torch") else _WITH_TORCH
+    return sorted({*globals(), *__all__, *_FOLDERS}.difference(without))

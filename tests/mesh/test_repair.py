@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from partwhole.mesh.repair import Repair, RepairReport, coincident_points, duplicate_faces, repair
+from partwhole.mesh.repair import Repair, RepairReport, repair
 from partwhole.mesh.surface import Mesh
+from partwhole.mesh.topology import coincident_points, duplicate_faces
 
 POINTS = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], float)
 FACES = np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]])  # outwards
@@ -195,7 +196,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("vertices", "faces", "message"),
         [
-            (POINTS, None, "faces is missing; give a Mesh, or vertices and faces"),
+            (POINTS, None, "mesh has no faces; there is nothing to repair"),
             (Mesh(POINTS, FACES), FACES, "faces must not be given together with a Mesh"),
             (POINTS[:, :2], FACES, r"mesh: vertices must have shape \(n, 3\), got \(4, 2\)"),
             (POINTS, FACES[:, :2], r"mesh: faces must have shape \(m, 3\), got \(4, 2\)"),

@@ -20,7 +20,8 @@ from partwhole.criterion import boundary_criterion
 from partwhole.datasets import GroundTruth
 from partwhole.datasets.cutting.cuts import Cut
 from partwhole.geodesics import geodesic_distances
-from partwhole.mesh import Mesh, read_mesh
+from partwhole.matching.result import LandmarkResult
+from partwhole.mesh import LandmarkPair, Mesh, read_landmark_pairs, read_mesh
 from partwhole.mesh.io import write_mesh
 from partwhole.viewer.figures.render import outward_normals
 from partwhole.viewer.page import session as session_module
@@ -605,6 +606,85 @@ def test_a_surface_fills_its_panel_until_somebody_zooms(scene: Scene, serve: Ser
     page.settle()
     page.settle()
     assert page.script("partwhole.panels.list[0].camera.zoom") == zoom
+
+
+def test_landmarks_are_clicked_and_steer_the_match(
+    cut: Cut, scene: Scene, serve: Serve, browse: Browse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pins and landmarks are listed, joined by lines, saved, taken away, and sent to be matched with."""
+
+    def again(given: Scene, **_: object) -> Scene:
+        became = [LandmarkResult(one.part, one.whole, one.label, 0.25) for one in given.landmarks]
+        return replace(given, vertex_map=np.roll(cut.vertex_map, 3), landmarks=tuple(became))
+
+    monkeypatch.setattr(session_module, "matched", again)
+    page = browse(serve(Session(scene)).address)
+    pinned = page.click_vertex(0, skip=9)
+    page.key("p")
+    page.key("p")  # once is enough
+    page.key("l")
+    part = page.click_vertex(0, skip=60)
+    assert "the same place on the whole" in page.text("#adding")
+    whole = page.click_vertex(1, skip=30)
+    assert page.text("#adding") == ""
+    rows = page.script("[...document.querySelectorAll('#marked span')].map((s) => s.innerText)")
+    assert rows == [f"1 · {pinned} → {cut.vertex_map[pinned]}, pin", f"2 · {part} → {whole}"]
+    page.settle()
+    assert page.script("document.querySelectorAll('#lines line').length") == 2
+    # from where the vertex is seen in one panel to where it is seen in the other
+    ends = page.script("['x1', 'y1'].map((a) => Number(document.querySelectorAll('#lines line')[1].getAttribute(a)))")
+    under = page.script(
+        "(([x, y]) => { const b = partwhole.panels.boxes()[0], { camera, surface } = partwhole.panels.list[0];"
+        "const r = camera.ray(2 * (x - b.left) / b.width - 1, 1 - 2 * (y - b.top) / b.height, surface.radius,"
+        f"b.width / b.height); return surface.hit(r.origin, r.direction); }})({json.dumps(ends)})"
+    )
+    assert under == part
+    page.downloads_to(tmp_path)
+    page.click("#save-marks")
+    saved = wait_for_file(tmp_path, "*-landmarks.csv")
+    pairs, _ = read_landmark_pairs(saved, cut.part, cut.whole)
+    assert pairs == (
+        LandmarkPair(pinned, int(cut.vertex_map[pinned]), "1"),
+        LandmarkPair(part, whole, "2"),
+    )
+    page.click("#again")
+    page.wait("partwhole.scene.meta.landmarks.length === 1")
+    rows = page.script("[...document.querySelectorAll('#marked span')].map((s) => s.innerText)")
+    # the pin follows the new map
+    assert rows == [
+        f"1 · {part} → {whole}\n25.0\u00a0% of √area off without it",
+        f"2 · {pinned} → {np.roll(cut.vertex_map, 3)[pinned]}, pin",
+    ]
+    assert page.script("document.getElementById('again').hidden")
+    page.click("#marked button")
+    assert not page.script("document.getElementById('again').hidden")
+    page.key("l")
+    page.key("Escape")
+    assert page.text("#adding") == ""
+
+
+def test_colours_their_range_and_triangles_are_chosen(scene: Scene, serve: Serve, browse: Browse) -> None:
+    page = browse(serve(Session(scene, method="dijkstra")).address)
+    page.view("distortion")
+    page.wait("partwhole.state.found.distortion")
+    before = page.text("#legend .ends")
+    choose = (
+        "(([id, v]) => { const e = document.getElementById(id); e.value = v; e.dispatchEvent(new Event('change')); })"
+    )
+    page.script(f"{choose}(['limit', '2.5'])")
+    assert page.text("#legend .ends") != before
+    assert "2.5\u00a0% or more" in page.text("#legend .ends")
+    paint = "partwhole.panels.list[0].coat.paint[0]"
+    wide = page.script(paint)
+    page.script(f"{choose}(['limit', '5'])")
+    assert page.script(paint) == pytest.approx(wide / 2, rel=1e-5)
+    page.script(f"{choose}(['colors', 'grey'])")
+    assert page.script("[...partwhole.panels.list[0].coat.table.slice(0, 3)]") == [22, 22, 22]
+    page.click("#wireframe")
+    lines = page.script("partwhole.panels.list[0].lines.map((line) => line.segments.length / 6)")
+    assert lines[0] == len(scene.part.mesh.edges)
+    page.view("texture")
+    assert page.script("document.getElementById('limit').parentElement.hidden")
 
 
 def test_simplified_surfaces_keep_the_numbers_of_the_file(cut: Cut, serve: Serve, browse: Browse) -> None:

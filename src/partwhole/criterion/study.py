@@ -19,7 +19,7 @@ from partwhole.criterion.distances import Device, PartDistances, checked_distanc
 from partwhole.criterion.result import Criterion, Kind
 from partwhole.criterion.thresholds import boundary_criterion, same_loop_criterion, wormhole_criterion
 from partwhole.geodesics.metrics import Metric
-from partwhole.mesh.surface import Mesh
+from partwhole.mesh import Mesh, SurfaceLike, as_mesh
 
 KINDS: tuple[Kind, ...] = ("boundary", "wormhole", "same-loop")
 
@@ -111,7 +111,7 @@ class Summary:
 
 
 def consistency(
-    part: Mesh,
+    part: SurfaceLike,
     D_part: ArrayLike,
     D_whole: ArrayLike,
     *,
@@ -141,6 +141,7 @@ def consistency(
     >>> row.consistent, round(row.found("wormhole"), 3), row.of("wormhole").n_false
     (1.0, 0.833, 0)
     """
+    part = as_mesh(part, name="part")
     distances = PartDistances.check(part, D_part, None, None).distances
     whole = checked_distances("D_whole", D_whole)
     if whole.shape != distances.shape:

@@ -36,12 +36,12 @@ from partwhole.criterion.result import (
 )
 from partwhole.geodesics.distances import geodesic_distances
 from partwhole.geodesics.metrics import Metric
-from partwhole.mesh.surface import Mesh, check_mesh
+from partwhole.mesh import Mesh, SurfaceLike, as_mesh
 from partwhole.store.arguments import check_number
 
 
 def boundary_criterion(
-    mesh: Mesh,
+    mesh: SurfaceLike,
     D: ArrayLike | None = None,
     *,
     rows: ArrayLike | None = None,
@@ -65,6 +65,7 @@ def boundary_criterion(
     >>> boundary_criterion(square).fraction  # the same: D is the distance along edges
     0.0
     """
+    mesh = as_mesh(mesh)
     given = _distances(mesh, D, rows, from_boundary, metric_bound, device)
     boundary = Boundary.of(mesh, given, metric_bound, sound)
     K = given.threshold(given.to_boundary(boundary.slack))
@@ -72,7 +73,7 @@ def boundary_criterion(
 
 
 def wormhole_criterion(
-    mesh: Mesh,
+    mesh: SurfaceLike,
     D: ArrayLike | None = None,
     *,
     rows: ArrayLike | None = None,
@@ -125,6 +126,7 @@ def wormhole_criterion(
     >>> wormhole_criterion(square).mask[1]  # these are the distances that are computed if D is left out
     array([ True,  True,  True, False])
     """
+    mesh = as_mesh(mesh)
     given = _distances(mesh, D, rows, from_boundary, metric_bound, device)
     boundary = Boundary.of(mesh, given, metric_bound, sound)
     K = given.threshold(given.to_boundary(boundary.slack), boundary.straight)
@@ -132,7 +134,7 @@ def wormhole_criterion(
 
 
 def same_loop_criterion(
-    mesh: Mesh,
+    mesh: SurfaceLike,
     D: ArrayLike | None = None,
     *,
     rows: ArrayLike | None = None,
@@ -174,7 +176,7 @@ def same_loop_criterion(
             f"whole_genus is {whole_genus}: a missing piece can then have several loops, and a path can leave "
             "through one and return through another; use wormhole_criterion"
         )
-    check_mesh(mesh)
+    mesh = as_mesh(mesh)
     check_piece_of_sphere(mesh)
     given = _distances(mesh, D, rows, from_boundary, metric_bound, device)
     boundary = Boundary.of(mesh, given, metric_bound, sound)
@@ -249,7 +251,6 @@ def _distances(
     device: Device,
 ) -> PartDistances:
     """The distances given, or those along edges if none are."""
-    check_mesh(mesh)
     if D is None:
         if from_boundary is not None:
             raise ValueError(

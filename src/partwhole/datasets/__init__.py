@@ -14,6 +14,7 @@ from partwhole.datasets.shapes.things import Thing, make_thing
 from partwhole.datasets.synthetic.folder import FolderPairs
 from partwhole.datasets.synthetic.generated import BodyPoses, PartKey, WholeKey, body_pairs
 from partwhole.datasets.synthetic.making import MadeSet, make_set
+from partwhole.datasets.synthetic.posed import PairOptions
 from partwhole.datasets.synthetic.recipe import BodiesRecipe, DefaultRecipe, PairRecipe
 from partwhole.datasets.synthetic.retriangulated import (
     face_pairs,
@@ -36,6 +37,7 @@ __all__ = [
     "MadeSet",
     "PFaust",
     "Pair",
+    "PairOptions",
     "PairRecipe",
     "Pairs",
     "PartKey",

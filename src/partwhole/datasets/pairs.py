@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
 from partwhole.datasets.cutting.cuts import Cut
-from partwhole.mesh import Mesh
+from partwhole.mesh import Mesh, SurfaceLike, as_mesh
 from partwhole.mesh.surface import check_mesh
 from partwhole.store.arguments import in_short
 
@@ -180,8 +180,8 @@ class Pair:
     @classmethod
     def of(
         cls,
-        part: Mesh,
-        whole: Mesh,
+        part: SurfaceLike,
+        whole: SurfaceLike,
         ground_truth: GroundTruth | None = None,
         *,
         name: str | None = None,
@@ -206,8 +206,7 @@ class Pair:
         >>> round(pair.whole.area, 6), round(pair.part.area / cut.part.area, 6) == round(pair.scale**2, 6)
         (1.0, True)
         """
-        check_mesh(part, "part")
-        check_mesh(whole, "whole")
+        part, whole = as_mesh(part, name="part"), as_mesh(whole, name="whole")
         if part.area > _LARGEST_PART * whole.area:
             raise ValueError(
                 f"{part.name} has area {part.area:.4g}, {whole.name} {whole.area:.4g}: a part isn't larger than its "

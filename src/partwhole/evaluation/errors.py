@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from partwhole.datasets.pairs import GroundTruth
 from partwhole.geodesics import geodesic_distances
 from partwhole.geodesics.distances import DistanceMethod
-from partwhole.mesh import Mesh
+from partwhole.mesh import SurfaceLike, as_mesh
 
 # distances between all vertices of the whole, or a function that gives the rows of chosen vertices
 Distances = np.ndarray | Callable[[np.ndarray], np.ndarray]
@@ -19,9 +19,10 @@ Distances = np.ndarray | Callable[[np.ndarray], np.ndarray]
 BLOCK_ENTRIES = 1 << 23
 
 
-def distance_rows(mesh: Mesh, *, method: DistanceMethod = "fast_marching") -> Callable[[np.ndarray], np.ndarray]:
+def distance_rows(mesh: SurfaceLike, *, method: DistanceMethod = "fast_marching") -> Callable[[np.ndarray], np.ndarray]:
     """Distances from chosen vertices, computed when asked for: what to give as `D_whole` where the matrix is too large."""
-    return lambda sources: np.asarray(geodesic_distances(mesh, sources, method=method))
+    surface = as_mesh(mesh)
+    return lambda sources: np.asarray(geodesic_distances(surface, sources, method=method))
 
 
 def geodesic_errors(

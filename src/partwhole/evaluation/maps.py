@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Int
 
-from partwhole.mesh import Mesh
+from partwhole.mesh import Mesh, SurfaceLike, as_mesh
 
 
-def coverage(vertex_map: Int[np.ndarray, "p"], whole: Mesh) -> float:
+def coverage(vertex_map: Int[np.ndarray, "p"], whole: SurfaceLike) -> float:
     """The share of the whole's area that belongs to vertices which some vertex of the part is mapped to.
 
     Examples
@@ -17,13 +17,14 @@ def coverage(vertex_map: Int[np.ndarray, "p"], whole: Mesh) -> float:
     >>> round(coverage(np.array([1, 1, 3]), square), 6)
     0.333333
     """
+    whole = as_mesh(whole, name="whole")
     reached = np.unique(_checked(vertex_map, whole))
     if whole.area == 0:
         raise ValueError(f"{whole.name} has area 0; no share of it can be covered")
     return float(whole.vertex_areas[reached].sum() / whole.area)
 
 
-def roughness(vertex_map: Int[np.ndarray, "p"], part: Mesh, whole: Mesh) -> float:
+def roughness(vertex_map: Int[np.ndarray, "p"], part: SurfaceLike, whole: SurfaceLike) -> float:
     """Σ |x(m(i)) − x(m(j))|² / Σ |x(i) − x(j)|² over the edges (i, j) of the part; m is the map, x are coordinates.
 
     The Dirichlet energy of the mapped coordinates with equal weights for all edges, so that slivers do no harm. 1 for a
@@ -35,6 +36,7 @@ def roughness(vertex_map: Int[np.ndarray, "p"], part: Mesh, whole: Mesh) -> floa
     >>> roughness(np.array([0, 1, 2, 3]), square, square), roughness(np.array([0, 0, 0, 0]), square, square)
     (1.0, 0.0)
     """
+    part, whole = as_mesh(part, name="part"), as_mesh(whole, name="whole")
     mapped = _checked(vertex_map, whole)
     if len(mapped) != part.n_vertices:
         raise ValueError(f"vertex_map has {len(mapped)} entries, {part.name} has {part.n_vertices} vertices")

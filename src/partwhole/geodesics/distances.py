@@ -15,8 +15,8 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from partwhole.geodesics.metrics import Metric
-from partwhole.mesh import Mesh
-from partwhole.mesh.surface import check_mesh, edge_graph
+from partwhole.mesh import Mesh, SurfaceLike, as_mesh
+from partwhole.mesh.surface import edge_graph
 from partwhole.store.arguments import Progress, as_array, check_whole_number, checked_path, in_short
 from partwhole.store.atomic import atomic_write
 from partwhole.store.compute import available_cores
@@ -142,7 +142,7 @@ TOLERANCE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-8}
 
 
 def geodesic_distances(
-    mesh: Mesh,
+    mesh: SurfaceLike,
     sources: ArrayLike | None = None,
     *,
     method: DistanceMethod = "fast_marching",
@@ -187,7 +187,7 @@ def geodesic_distances(
     >>> geodesic_distances(square, [1], method="exact").round(3).tolist()
     [[1.0, 0.0, 1.0, 1.414]]
     """
-    check_mesh(mesh)
+    mesh = as_mesh(mesh)
     rows = _checked_sources(sources, mesh)
     dtype = _checked_type(dtype)
     check_whole_number("threads", threads, or_none=True)

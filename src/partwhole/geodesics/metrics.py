@@ -14,8 +14,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from partwhole.mesh import Mesh
-from partwhole.mesh.surface import check_mesh
+from partwhole.mesh import Mesh, SurfaceLike, as_mesh
 from partwhole.store.arguments import as_numbers, check_number
 
 _FLAT = 1e-12  # a triangle has no area if it has less, squared, than so much of the square that two of its sides span
@@ -43,7 +42,7 @@ class Metric:
             raise ValueError(f"metric {self.name!r}: edge lengths must be finite and not negative")
 
 
-def metric_at_vertices(mesh: Mesh, values: ArrayLike, *, name: str = "per vertex") -> Metric:
+def metric_at_vertices(mesh: SurfaceLike, values: ArrayLike, *, name: str = "per vertex") -> Metric:
     """|uv| under M = (√(eᵀ M_u e) + √(eᵀ M_v e)) / 2, e = v − u, for a scalar (M = value · I) or a 3×3 matrix per vertex.
 
     >>> square = Mesh([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], [[0, 1, 2], [0, 2, 3]])
@@ -51,7 +50,7 @@ def metric_at_vertices(mesh: Mesh, values: ArrayLike, *, name: str = "per vertex
     >>> metric.edge_lengths.round(2).tolist(), metric.edge_bound
     ([2.0, 2.83, 1.0, 3.0, 2.0], 1.0)
     """
-    check_mesh(mesh)
+    mesh = as_mesh(mesh)
     tensors = _checked(values, mesh.n_vertices, "vertex")
     along = mesh.vertices[mesh.edges[:, 1]] - mesh.vertices[mesh.edges[:, 0]]
     at_start, at_end = (_measure(tensors[mesh.edges[:, end]], along) for end in (0, 1))
@@ -59,13 +58,13 @@ def metric_at_vertices(mesh: Mesh, values: ArrayLike, *, name: str = "per vertex
     return _metric(mesh, (at_start + at_end) / 2, _smallest_eigenvalue(tensors[used], mesh.vertex_normals[used]), name)
 
 
-def metric_on_faces(mesh: Mesh, values: ArrayLike, *, name: str = "per face") -> Metric:
+def metric_on_faces(mesh: SurfaceLike, values: ArrayLike, *, name: str = "per face") -> Metric:
     """|uv| under M = the mean, over the faces at the edge, of √(eᵀ M_f e), for a scalar or a 3×3 matrix per face.
 
     Computed from a part, boundary edges lack the values of the missing faces, so they are not as long as on the whole,
     unless both faces have the same value: a criterion with such a metric proves nothing about the whole.
     """
-    check_mesh(mesh)
+    mesh = as_mesh(mesh)
     tensors = _checked(values, mesh.n_faces, "face")
     along = mesh.vertices[mesh.edges[:, 1]] - mesh.vertices[mesh.edges[:, 0]]
     edge = mesh.opposite_edges.reshape(-1)
@@ -74,22 +73,22 @@ def metric_on_faces(mesh: Mesh, values: ArrayLike, *, name: str = "per face") ->
     return _metric(mesh, lengths, _smallest_eigenvalue(tensors, mesh.face_normals), name)
 
 
-def uniform_metric(mesh: Mesh, scale: float) -> Metric:
+def uniform_metric(mesh: SurfaceLike, scale: float) -> Metric:
     """M = scale² · I: every length times `scale`."""
-    check_mesh(mesh)
+    mesh = as_mesh(mesh)
     check_number("scale", scale)
     if not scale > 0:
         raise ValueError(f"scale must be positive, got {scale}")
     return Metric(mesh.edge_lengths * scale, float(scale), float(scale), f"uniform scale {scale:g}")
 
 
-def scale_invariant_metric(mesh: Mesh, *, regulariser: float = 1e-2) -> Metric:
+def scale_invariant_metric(mesh: SurfaceLike, *, regulariser: float = 1e-2) -> Metric:
     """M = √(K² + ε²) · I, K the Gaussian curvature: lengths no longer change when the surface is scaled.
 
     K is the angle defect divided by the vertex area, smoothed once over the neighbours; ε = `regulariser` times 4π/area, the
     mean curvature of a sphere of that area, keeps the lengths in flat regions positive and is the metric's lower bound.
     """
-    check_mesh(mesh)
+    mesh = as_mesh(mesh)
     check_number("regulariser", regulariser)
     if not regulariser > 0:
         raise ValueError(f"regulariser must be positive, got {regulariser}")

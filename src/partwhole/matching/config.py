@@ -14,6 +14,7 @@ from sys import float_info
 from types import MappingProxyType, NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from partwhole.mesh.landmarks import LandmarkPair
 from partwhole.store.arguments import check_number, check_whole_number
 
 NetworkInputs = Literal["xyz", "signatures", "xyz+signatures", "invariants"]
@@ -207,12 +208,14 @@ class MatchOptions:
     up : the axis that points up, such as "z", or "z:y" for part and whole; "auto" tries them all; None: as the model has it,
         and all of them if that fits badly
     yaw_steps : angles about the vertical at which the part is tried; None: as many as the model asks for
+    landmarks : vertices of part and whole that are the same place; their numbers are those of the surfaces as they are given
     """
 
     refine: int = 0
     read_out: ReadOut = "lateration"
     up: str | None = None
     yaw_steps: int | None = None
+    landmarks: tuple[LandmarkPair, ...] = ()
 
     def __post_init__(self) -> None:
         check_read_out(self.read_out)

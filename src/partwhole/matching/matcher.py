@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
@@ -18,11 +17,13 @@ from partwhole.matching.config import Axis, ReadOut, TrainingConfig
 from partwhole.matching.network.diffusion_net import Network, is_made_by, new_network
 from partwhole.matching.network.surface import Surface, surface_of
 from partwhole.matching.network.weights import model_path, read_tensors, write_tensors
+from partwhole.matching.readout.landmarks import LandmarkDistances
 from partwhole.matching.readout.maps import Comparison, read_map
 from partwhole.matching.result import MatchResult
 from partwhole.matching.search.method import Method
 from partwhole.matching.search.orientation import rotation_to_vertical
 from partwhole.mesh import Mesh
+from partwhole.mesh.surface_like import ScanLike
 from partwhole.store.arguments import check_device
 from partwhole.store.cache import CacheGiven, hash_of
 
@@ -37,19 +38,24 @@ class _Model(Method):
         return surface_for(self, mesh, cache=cache)
 
     def read(
-        self, nearest: Int[Tensor, "p"], part: Surface, whole: Surface, read_out: ReadOut = "lateration"
+        self,
+        nearest: Int[Tensor, "p"],
+        part: Surface,
+        whole: Surface,
+        read_out: ReadOut = "lateration",
+        *,
+        landmarks: LandmarkDistances | None = None,
     ) -> Int[Tensor, "p"]:
         """The map of nearest features, smoothed; see `partwhole.matching.readout.maps.read_map`."""
-        return read_map(nearest, part, whole, read_out, eigenpairs=self.config.loss.map_eigenpairs)
+        k = self.config.loss.map_eigenpairs
+        return read_map(nearest, part, whole, read_out, eigenpairs=k, landmarks=landmarks)
 
-    def match(
-        self, part: Mesh | str | os.PathLike[str], whole: Mesh | str | os.PathLike[str], **options: Any
-    ) -> MatchResult:
+    def match(self, part: ScanLike, whole: ScanLike, **options: Any) -> MatchResult:
         """`partwhole.match` with this model.
 
         Parameters
         ----------
-        part, whole : meshes, or files
+        part, whole : meshes, or files, as in `partwhole.match`
         options : see `partwhole.matching.match`
         """
         from partwhole.matching.session import match

@@ -6,7 +6,7 @@ no confidence, calls what finds the map, `surfaces_of`, `searched` and `map_from
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -26,20 +26,22 @@ from partwhole.matching.confidence.fit import (
     limited_confidence,
     swapped_question,
     warnings_about,
+    warnings_about_landmarks,
 )
 from partwhole.matching.confidence.rule import confidence_of, expected_error, remark_on, rule_for
 from partwhole.matching.config import MatchOptions
 from partwhole.matching.matcher import Ensemble, Matcher, surface_for
 from partwhole.matching.network.surface import Surface, SurfacePair, distances_of, surface_pair
 from partwhole.matching.readout.maps import functional_map_of, read_map
-from partwhole.matching.result import CoarseMatch, MatchResult
-from partwhole.matching.scans.lift import Lift
+from partwhole.matching.result import CoarseMatch, LandmarkResult, LandmarkUse, MatchResult
+from partwhole.matching.scans.lift import Lift, matched_vertices
 from partwhole.matching.scans.prepare import Clock, PreparedScans
 from partwhole.matching.scans.units import nearby_units
 from partwhole.matching.search.method import Method
 from partwhole.matching.search.search import SearchResult, WholeEncodings, search
 from partwhole.mesh import Mesh
 from partwhole.mesh.formats.common import counted
+from partwhole.mesh.landmarks import LandmarkPair
 from partwhole.store.arguments import Progress
 from partwhole.store.cache import Cache
 from partwhole.store.compute import free_cores
@@ -169,14 +171,32 @@ def searched(
     """The orientation and scale of a pair; they depend neither on the read-out nor on refinement. See `found_map`."""
     factors, others = ((1.0,), ()) if scans is None else scans.scaling.relative
     return search(
-        method, pair, factors=factors, others=others, up=options.up, yaw_steps=options.yaw_steps, encodings=encodings
+        method,
+        pair,
+        factors=factors,
+        others=others,
+        up=options.up,
+        yaw_steps=options.yaw_steps,
+        encodings=encodings,
+        landmarks=[place for place in _matched_landmarks(options.landmarks, scans) if place is not None],
     )
+
+
+def _matched_landmarks(landmarks: Sequence[LandmarkPair], scans: PreparedScans | None) -> list[tuple[int, int] | None]:
+    """Landmarks on the surfaces as they are matched; None for those on pieces left out."""
+    if scans is None:
+        return [(one.part, one.whole) for one in landmarks]
+    of_part = matched_vertices(scans.part, np.array([one.part for one in landmarks], np.int64))
+    of_whole = matched_vertices(scans.whole, np.array([one.whole for one in landmarks], np.int64))
+    places = zip(of_part.tolist(), of_whole.tolist(), strict=True)
+    return [place if min(place) >= 0 else None for place in places]
 
 
 def map_from(method: Method, found: SearchResult, options: MatchOptions, *, clock: Clock | None = None) -> FoundMap:
     """The map in the orientation and at the scale that were found: read-out and refinement. See `found_map`."""
     nearest, k = found.chosen.nearest, method.config.loss.map_eigenpairs
-    before = read_map(nearest, found.pair.part, found.pair.whole, options.read_out, eigenpairs=k)
+    surfaces = found.pair.part, found.pair.whole
+    before = read_map(nearest, *surfaces, options.read_out, eigenpairs=k, landmarks=found.landmarks)
     if not options.refine:
         return FoundMap(found, before, before, ())
     if clock is not None:
@@ -195,7 +215,7 @@ def _refined(method: Method, found: SearchResult, options: MatchOptions) -> tupl
         raise ValueError(f"{type(method).__name__} has no network to refine; use refine=0")
     as_seen = replace(found.chosen, whole=found.pair.whole_in_loss(method.config.loss))
     part, whole = as_seen.seen(method.config.search.vertical)
-    refined = refine(matchers, part, whole, steps=options.refine, read_out=options.read_out)
+    refined = refine(matchers, part, whole, steps=options.refine, read_out=options.read_out, landmarks=found.landmarks)
     return refined.vertex_map, refined.losses
 
 
@@ -219,7 +239,14 @@ def _result(
     fit = replace(fit, expected_error=float(np.average(expected, weights=pair.meshes[0].vertex_areas)))
     sure = limited_confidence(confidence_of(cues, rule), fit, found.search)
     lift = Lift.between(part, scans.whole)
+    landmarks = _landmark_results(scans, options, found.search)
+    vertex_map, before = (lift.vertex_map(_numbers(one)) for one in (found.vertex_map, found.before))
     confidence = np.where(part.covered, np.clip(lift.values(sure), 0, 1), 0.0)
+    for one in landmarks:
+        if one.sure:
+            # somebody who knows has said so
+            vertex_map[one.part] = before[one.part] = one.whole
+            confidence[one.part] = 1.0
     area = part.given.vertex_areas
     doubtful_share = float(area[confidence < DOUBTFUL].sum() / area.sum())
     k = min(method.config.loss.map_eigenpairs, pair.part.values.shape[-1], pair.whole.values.shape[-1])
@@ -227,11 +254,11 @@ def _result(
     return MatchResult(
         part=part.given,
         whole=scans.whole.given,
-        vertex_map=lift.vertex_map(_numbers(found.vertex_map)),
+        vertex_map=vertex_map,
         confidence=confidence,
         matched=part.covered,
         functional_map=functional_map_of(found.vertex_map, pair.part, pair.whole, k).cpu().numpy(),
-        vertex_map_before=lift.vertex_map(_numbers(found.before)) if options.refine else None,
+        vertex_map_before=before if options.refine else None,
         losses=found.losses,
         fit=fit,
         regions=doubtful_regions(part.given, confidence < DOUBTFUL, confidence),
@@ -243,9 +270,26 @@ def _result(
         read_out=options.read_out,
         model=str(method.card.get("name", "a model")),
         notes=(*notes, *remark_on(method.card)),
-        warnings=(*warnings, *warnings_about(fit, doubtful_share)),
+        warnings=(*warnings, *warnings_about_landmarks(landmarks), *warnings_about(fit, doubtful_share)),
         seconds=clock.end(),
+        landmarks=landmarks,
     )
+
+
+def _landmark_results(scans: PreparedScans, options: MatchOptions, found: SearchResult) -> tuple[LandmarkResult, ...]:
+    """What became of the landmarks."""
+    held, plain = found.landmarks, found.without_landmarks
+    results, at = [], 0
+    for given, place in zip(options.landmarks, _matched_landmarks(options.landmarks, scans), strict=True):
+        named = given.part, given.whole, given.label
+        if place is None or held is None or plain is None:
+            results.append(LandmarkResult(*named, use="left out"))
+            continue
+        use: LandmarkUse = "contradicts the others" if held.alone[at] else "contradicts another"
+        before, off = float(held.residuals(plain)[at]), float(held.contradictions[at])
+        results.append(LandmarkResult(*named, before, "sure" if held.sure[at] else use, off))
+        at += 1
+    return tuple(results)
 
 
 def _remarks(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
@@ -19,10 +20,14 @@ from partwhole.matching.confidence.constants import (
 from partwhole.matching.scans.units import Scaling
 from partwhole.mesh import Mesh
 from partwhole.mesh.barycentric import BarycentricMap
+from partwhole.mesh.landmarks import LandmarkPair
+from partwhole.mesh.shown import ShownByItself
 from partwhole.transfer import Correspondence, transfer_by_kind
 from partwhole.transfer.correspondence import Side
 from partwhole.transfer.rigid import rotation_onto
 from partwhole.transfer.values import Kind
+
+LandmarkUse = Literal["sure", "contradicts the others", "contradicts another", "left out"]
 
 # doubtful vertices count a little in the alignment, so that there is one where all are
 _LEAST_CONFIDENCE = 1e-3
@@ -103,6 +108,29 @@ class Fit:
         return DOUBTFUL * agreement * min(POOR_DISTORTION / max(self.distortion, POOR_DISTORTION), 1.0)
 
 
+@dataclass(frozen=True)
+class LandmarkResult(LandmarkPair):
+    """A landmark that was given, and what became of it.
+
+    Attributes
+    ----------
+    part, whole, label : as they were given
+    before : distance on the whole, in √area, from where features alone have it to where it belongs; None if it was left out
+    use : "sure"; "contradicts the others", and was not used; "contradicts another", of which one must be wrong, and counts
+        like the others but is no certain place of the map; or "left out", since it lies on a piece that was not matched
+    off : the largest difference of distances to a landmark that it contradicts, in √area; 0 without one
+    """
+
+    before: float | None = None
+    use: LandmarkUse = "sure"
+    off: float = 0.0
+
+    @property
+    def sure(self) -> bool:
+        """Whether the map has it where it was given."""
+        return self.use == "sure"
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class CoarseMatch:
     """A map between two surfaces as they were matched: decimated, in pieces worth matching, faces outwards.
@@ -125,7 +153,7 @@ class CoarseMatch:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MatchResult:
+class MatchResult(ShownByItself):
     """The map of every vertex of a part, and what is known about it.
 
     Attributes
@@ -152,6 +180,7 @@ class MatchResult:
     warnings : what to know before using the map
     seconds : that each step took
     from_cache : whether it was found in the cache, as it had been computed before
+    landmarks : that were given, and what became of them
     """
 
     part: Mesh
@@ -175,6 +204,7 @@ class MatchResult:
     warnings: tuple[str, ...]
     seconds: dict[str, float]
     from_cache: bool = False
+    landmarks: tuple[LandmarkResult, ...] = ()
 
     def __repr__(self) -> str:
         doubt = f"{100 * self.doubtful_share:.0f} % doubtful"
@@ -204,6 +234,12 @@ class MatchResult:
         found[:3, :3] = self.factor * R
         found[:3, 3] = share @ y - R @ (share @ x)
         return found
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the result into a folder, surfaces included; `partwhole.load` reads it back, to the last bit."""
+        from partwhole.matching.saved import save
+
+        save(self, folder)
 
     @cached_property
     def correspondence(self) -> Correspondence:

@@ -9,7 +9,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,8 @@ from partwhole.matching.scans.prepare import (
     prepare_scans,
     read_scans,
 )
-from partwhole.mesh import Mesh
+from partwhole.mesh.landmarks import LandmarksGiven, given_landmarks
+from partwhole.mesh.surface_like import ScanLike
 from partwhole.store.arguments import Progress, check_device, check_progress, check_whole_number
 from partwhole.store.cache import Cache, CacheGiven
 
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 
 
 def match(
-    part: Mesh | str | os.PathLike[str],
-    whole: Mesh | str | os.PathLike[str],
+    part: ScanLike,
+    whole: ScanLike,
     *,
     model: str | Path | Method = "default",
     refine: int = 0,
@@ -49,6 +50,7 @@ def match(
     device: str = "cpu",
     cache: CacheGiven = None,
     progress: Progress | None = None,
+    landmarks: LandmarksGiven | None = None,
 ) -> MatchResult:
     """Match a part to its whole: for each vertex of the part its vertex of the whole, and how sure that is.
 
@@ -57,7 +59,8 @@ def match(
 
     Parameters
     ----------
-    part, whole : meshes, or files; a file may hold points without faces, which are triangulated first
+    part, whole : files, meshes, (vertices, faces), or meshes of trimesh, Open3D, PyVista or meshio. Points without faces, in
+        a file, an array or a point cloud, are triangulated first
     model : the name of a built-in model (see `model_names`), a file of weights, or a `Matcher` or other `Method`
     refine : steps of refinement on this pair, such as 15; 0: none
     read_out : "features", "spectral", "zoomout" or "lateration", see `read_map`
@@ -71,11 +74,14 @@ def match(
     cache : where eigenfunctions, encodings of the whole and results are kept: a `Cache`, a folder, True for the default one,
         or None for nowhere. The same pair with the same options is answered from there
     progress : called with (what is done, steps done, steps in all)
+    landmarks : pairs (vertex of the part, vertex of the whole) that are the same place, if some are known, with or without a
+        label; or their file, or the two files of part and whole, see `partwhole.mesh.read_landmark_pairs`. They steer the
+        map; `MatchResult.landmarks` says how far off it was without them, and `warnings` which ones contradict each other
     """
     check_read_out(read_out)
     options = MatchOptions(refine, read_out, up, yaw_steps)
     session = MatchSession(model, options, units=units, max_vertices=max_vertices, device=device, cache=cache)
-    return session.match(part, whole, repair=repair, progress=progress)
+    return session.match(part, whole, repair=repair, progress=progress, landmarks=landmarks)
 
 
 class MatchSession:
@@ -119,31 +125,33 @@ class MatchSession:
 
     def match(
         self,
-        part: Mesh | str | os.PathLike[str],
-        whole: Mesh | str | os.PathLike[str],
+        part: ScanLike,
+        whole: ScanLike,
         *,
         repair: bool | None = None,
         progress: Progress | None = None,
+        landmarks: LandmarksGiven | None = None,
     ) -> MatchResult:
         """The map of a pair: from the cache, if it was matched before. Parameters are those of `match`."""
         check_progress(progress)
         scans = read_scans(part, whole, repair=repair, progress=progress)
+        scans, options = _with_landmarks(scans, self.options, landmarks)
         if self.cache is None:
-            return self._matched(scans, progress)
+            return self._matched(scans, options, progress)
         sizes = {"units": self._units, "max_vertices": self._max_vertices, "device": self._device}
-        key = result_key(scans, self._key, {**asdict(self.options), **sizes})
+        key = result_key(scans, self._key, {**asdict(options), **sizes})
         found = cached_result(self.cache, key, scans)
         if found is None:
-            found = self._matched(scans, progress)
+            found = self._matched(scans, options, progress)
             store_result(self.cache, key, found, scans)
         return found
 
-    def _matched(self, scans: Scans, progress: Progress | None) -> MatchResult:
+    def _matched(self, scans: Scans, options: MatchOptions, progress: Progress | None) -> MatchResult:
         with _torch_meanwhile():
             prepared = self._prepared(scans, progress)
         from partwhole.matching.pipeline import match_scans
 
-        return match_scans(prepared, self._loaded(), self.options, cache=self.cache, progress=progress)
+        return match_scans(prepared, self._loaded(), options, cache=self.cache, progress=progress)
 
     def _prepared(self, scans: Scans, progress: Progress | None) -> PreparedScans:
         prepared = prepare_scans(
@@ -165,6 +173,12 @@ class MatchSession:
             assert self._path is not None
             self._method = Matcher.load(self._path, device=self._device)
         return self._method
+
+
+def _with_landmarks(scans: Scans, options: MatchOptions, given: LandmarksGiven | None) -> tuple[Scans, MatchOptions]:
+    """The options with landmarks once they have been read and checked, and the surfaces with what is to be said of them."""
+    landmarks, notes = given_landmarks(options.landmarks if given is None else given, scans.part, scans.whole)
+    return replace(scans, notes=(*scans.notes, *notes)), replace(options, landmarks=landmarks)
 
 
 def _checked_method(model: object) -> Method:

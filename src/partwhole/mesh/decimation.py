@@ -10,7 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Int
 
-from partwhole.mesh.surface import Mesh, check_mesh, edge_graph
+from partwhole.mesh.io import as_mesh
+from partwhole.mesh.surface import Mesh, edge_graph
+from partwhole.mesh.surface_like import SurfaceLike
 from partwhole.store.arguments import check_seed, check_whole_number
 from partwhole.store.compute import first_largest
 
@@ -31,7 +33,7 @@ class Decimation:
     to_coarse: Int[np.ndarray, "fine"]
 
 
-def decimate(mesh: Mesh, n_vertices: int, *, keep_boundary: bool = True) -> Decimation:
+def decimate(mesh: SurfaceLike, n_vertices: int, *, keep_boundary: bool = True) -> Decimation:
     """Remove vertices, those that matter least for the shape first, until `n_vertices` are left.
 
     The topology is kept: a manifold stays a manifold with the same number of components, boundary loops and handles.
@@ -53,7 +55,7 @@ def decimate(mesh: Mesh, n_vertices: int, *, keep_boundary: bool = True) -> Deci
     >>> coarse.mesh, bool(np.all(coarse.mesh.vertices == fine.vertices[coarse.to_fine]))
     (Mesh('torus': 500 vertices, 1000 faces, 0 boundary loops, 1 components), True)
     """
-    check_mesh(mesh)
+    mesh = as_mesh(mesh)
     check_whole_number("n_vertices", n_vertices)
     if n_vertices < 3:
         raise ValueError(f"n_vertices={n_vertices} is too few, a surface has at least 3")
@@ -99,7 +101,7 @@ def _nearest(mesh: Mesh, to_fine: Int[np.ndarray, "coarse"]) -> Int[np.ndarray, 
 
 
 def farthest_points(
-    mesh: Mesh, count: int, *, first: int | None = None, seed: int | np.random.Generator = 0
+    mesh: SurfaceLike, count: int, *, first: int | None = None, seed: int | np.random.Generator = 0
 ) -> Int[np.ndarray, "count"]:
     """Vertices s₁, s₂, …, each the farthest from those before it: s_k = argmax_v min_{j<k} d(v, s_j).
 
@@ -119,7 +121,7 @@ def farthest_points(
     >>> farthest_points(path, 2, first=0).tolist()
     [0, 3]
     """
-    check_mesh(mesh)
+    mesh = as_mesh(mesh)
     check_whole_number("count", count)
     check_whole_number("first", first, or_none=True)
     check_seed(seed)

@@ -3,37 +3,36 @@
 from __future__ import annotations
 
 import os
-import re
 import warnings
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Float, UInt8
 from numpy.typing import ArrayLike
 
 from partwhole.mesh.formats import glb, obj, off, ply, stl
 from partwhole.mesh.formats.common import Contents, MeshWarning, counted
-from partwhole.mesh.repair import degenerate_faces, duplicate_faces
+from partwhole.mesh.formats.detect import decoded, file_contents, triangles_of
 from partwhole.mesh.repair import repair as repair_arrays
-from partwhole.mesh.surface import Mesh, check_mesh
+from partwhole.mesh.surface import Mesh
+from partwhole.mesh.surface_like import SurfaceLike, surface_arrays
+from partwhole.mesh.topology import degenerate_faces, duplicate_faces
 from partwhole.store.arguments import checked_path
 from partwhole.store.atomic import atomic_write
 from partwhole.store.text import displayable
 
-Format = Literal["off", "obj", "ply", "stl", "glb"]
-FORMATS: tuple[Format, ...] = ("off", "obj", "ply", "stl", "glb")
-
-_DECODERS = {"off": off.decode, "obj": obj.decode, "ply": ply.decode, "stl": stl.decode, "glb": glb.decode}
+# what is written
+WRITABLE = ("off", "obj", "ply", "stl", "glb")
 
 
 def read_mesh(path: str | os.PathLike[str], *, name: str | None = None, repair: bool = False) -> Mesh:
-    """The surface in an OFF, OBJ, PLY, STL or GLB file, its vertices in the order of the file.
+    """The surface in an OFF, OBJ, PLY, STL, GLB or VTK file, its vertices in the order of the file.
 
     Nothing is dropped, merged or repaired silently: a defect raises a ValueError that names the file and the place in
     it; polygons with more than three corners are triangulated as fans, with a `MeshWarning`. STL stores no vertices,
     only corners: those that coincide exactly become one vertex, in order of first appearance. GLB: the triangles of all
-    nodes, moved to where the nodes show them.
+    nodes, moved to where the nodes show them. VTK: legacy files, VTP and VTU, their polygons and triangle strips; cells of
+    volumes are refused.
 
     Parameters
     ----------
@@ -50,32 +49,55 @@ def read_mesh(path: str | os.PathLike[str], *, name: str | None = None, repair: 
     Mesh('corner.off': 3 vertices, 1 faces, 1 boundary loops, 1 components)
     """
     path = checked_path("path", path)
-    if path.is_dir():
-        raise ValueError(f"{displayable(str(path))} is a folder, not a mesh file")
-    if not path.exists():
-        raise FileNotFoundError(f"{displayable(str(path))} does not exist")
-    mesh, notes = decode_mesh(path.read_bytes(), path, name=name, repair=repair)
+    mesh, notes = decode_mesh(file_contents(path), path, name=name, repair=repair)
     for note in notes:
         warnings.warn(note, MeshWarning, stacklevel=2)
+    return mesh
+
+
+def as_mesh(given: object, *, name: str = "mesh") -> Mesh:
+    """The surface, in whatever form it is given; a `Mesh` is returned as it is. Every function calls this on its surfaces.
+
+    Files are read as by `read_mesh`. Polygons are triangulated as fans, with a `MeshWarning`. Nothing is repaired.
+
+    Parameters
+    ----------
+    given : a path, a `Mesh`, (vertices, faces), or a mesh of trimesh, Open3D, PyVista or meshio, or any object with the
+        same attributes
+    name : what to call the surface in messages; a file goes by its own name
+
+    Examples
+    --------
+    >>> as_mesh(([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]]), name="triangle")
+    Mesh('triangle': 3 vertices, 1 faces, 1 boundary loops, 1 components)
+    >>> as_mesh(3)
+    Traceback (most recent call last):
+    ValueError: mesh must be a surface, got int; give a path, a pw.Mesh, (vertices, faces), or a mesh of trimesh, Open3D, ...
+    """
+    if isinstance(given, Mesh):
+        return given
+    if isinstance(given, str | os.PathLike):
+        path = checked_path(name, given)
+        mesh, notes = decode_mesh(file_contents(path), path)
+    else:
+        found = surface_arrays(given, name)
+        mesh, notes = Mesh(found.vertices, found.faces, name=name), list(found.notes)
+    for note in notes:
+        # whoever called the function that was given the surface
+        warnings.warn(note, MeshWarning, stacklevel=3)
     return mesh
 
 
 def decode_mesh(data: bytes, path: Path, *, name: str | None = None, repair: bool = False) -> tuple[Mesh, list[str]]:
     """The surface in the contents of a file, and what `read_mesh` warns of; `path` says the ending and the name alone."""
     label = displayable(str(path))
-    if not data.strip():
-        raise ValueError(f"{label}: the file is empty")
-    kind, note = _format_of(path, data)
-    try:
-        contents = _DECODERS[kind](data)
-    except ValueError as error:
-        raise ValueError(f"{label}: {error}") from None
+    contents, said = decoded(data, path)
     mesh, notes = _judged(contents, label, displayable(path.name) if name is None else name, repair)
-    return mesh, [f"{label}: {message}" for message in ([note] * bool(note) + list(contents.notes) + notes)]
+    return mesh, [f"{label}: {message}" for message in said + notes]
 
 
 def write_mesh(
-    mesh: Mesh, path: str | os.PathLike[str], *, colors: ArrayLike | None = None, ascii: bool = False
+    mesh: SurfaceLike, path: str | os.PathLike[str], *, colors: ArrayLike | None = None, ascii: bool = False
 ) -> None:
     """Write a surface as OFF, OBJ, PLY, STL or GLB, by the ending of `path`; the file is written atomically.
 
@@ -90,11 +112,11 @@ def write_mesh(
     colors : (n, 3), red, green and blue of each vertex, as uint8 or as numbers from 0 to 1; not for STL
     ascii : PLY as text instead of binary
     """
-    check_mesh(mesh)
+    mesh = as_mesh(mesh)
     path = checked_path("path", path)
     kind = path.suffix.lower().removeprefix(".")
-    if kind not in FORMATS:
-        raise ValueError(f"{path}: unsupported ending {path.suffix!r}; use .{', .'.join(FORMATS)}")
+    if kind not in WRITABLE:
+        raise ValueError(f"{path}: unsupported ending {path.suffix!r}; use .{', .'.join(WRITABLE)}")
     if ascii and kind != "ply":
         raise ValueError(f"{path}: ascii=True is for PLY; OFF and OBJ are text anyway, STL and GLB are written binary")
     rgb = None if colors is None else _checked_colors(colors, mesh.n_vertices)
@@ -120,53 +142,9 @@ def write_mesh(
         file.write(data)
 
 
-def _format_of(path: Path, data: bytes) -> tuple[Format, str]:
-    """The format, and what to say if it is not the one that the name of the file promises."""
-    ending = path.suffix.lower().removeprefix(".")
-    named = next((f for f in FORMATS if f == ending), None)
-    found = _sniffed(data)
-    if found is None or found == named or (named is not None and found in ("obj", "stl")):
-        if named is None:
-            raise ValueError(
-                f"{displayable(str(path))}: neither the ending {path.suffix!r} nor the contents are those of a "
-                f"supported format; use .{', .'.join(FORMATS)}"
-            )
-        return named, ""
-    return found, f"read as {found.upper()} because of its contents, although its ending is {path.suffix!r}"
-
-
-def _sniffed(data: bytes) -> Format | None:
-    """The format by the first bytes; OBJ and STL have no certain mark, so they are guesses."""
-    head = data[:4096].removeprefix(b"\xef\xbb\xbf")
-    if head.startswith(b"glTF"):
-        return "glb"
-    if re.match(rb"ply[ \t]*[\r\n]", head):
-        return "ply"
-    text = re.sub(rb"#[^\r\n]*", b"", head).lstrip()
-    if re.match(rb"(ST)?C?N?4?n?OFF(BINARY|[\d\s]|$)", text):
-        return "off"
-    if stl.fits(data) or head.lstrip()[:5].lower() == b"solid":
-        return "stl"
-    return "obj" if re.search(rb"(^|[\r\n])v[ \t]+[-+.\d]", head) else None
-
-
 def _judged(contents: Contents, label: str, name: str, repair: bool) -> tuple[Mesh, list[str]]:
     """The surface, and what has to be said about how it came out of the file."""
-    if len(contents.vertices) == 0:
-        raise ValueError(f"{label} has no vertices")
-    small = np.flatnonzero(contents.sizes < 3)
-    if len(small):
-        at = int(small[0])
-        raise ValueError(
-            f"{label}: face {at} ({contents.face_place(at)}) has {counted(int(contents.sizes[at]), 'corner')}; "
-            "a face has at least 3"
-        )
-    notes = []
-    large = int((contents.sizes > 3).sum())
-    if large:
-        what = counted(large, "polygon with more than 3 corners was", "polygons with more than 3 corners were")
-        notes.append(f"{what} triangulated as fans" if large > 1 else f"{what} triangulated as a fan")
-    faces, polygon = fans(contents.corners, contents.sizes)
+    faces, polygon, notes = triangles_of(contents, label)
     if repair:
         try:
             repaired = repair_arrays(contents.vertices, faces, name=name)
@@ -215,17 +193,6 @@ def _check_range(contents: Contents, label: str) -> None:
             f"the {counted(n, 'vertex there is', 'vertices there are')} numbered {first} to {n - 1 + first}; "
             "read_mesh(path, repair=True) leaves such faces out"
         )
-
-
-def fans(
-    corners: Int[np.ndarray, "c"], sizes: Int[np.ndarray, "m"]
-) -> tuple[Int[np.ndarray, "t 3"], Int[np.ndarray, "t"]]:
-    """Each polygon (a, b, c, d, ...) as triangles (a, b, c), (a, c, d), ..., and the polygon of each triangle."""
-    begin = np.cumsum(sizes) - sizes
-    polygon = np.repeat(np.arange(len(sizes)), sizes - 2)
-    step = np.arange(len(polygon)) - np.repeat(np.cumsum(sizes - 2) - (sizes - 2), sizes - 2)
-    first = begin[polygon]
-    return np.stack([corners[first], corners[first + step + 1], corners[first + step + 2]], axis=1), polygon
 
 
 def _checked_colors(colors: ArrayLike, n: int) -> UInt8[np.ndarray, "n 3"]:

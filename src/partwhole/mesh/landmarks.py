@@ -57,8 +57,14 @@ class LandmarkPair:
         return f"{name} (scan vertex {self.part} → template vertex {self.whole})"
 
 
-# as a caller gives it: a pair, or numbers of vertices
-LandmarkGiven = LandmarkPair | tuple[int, int] | tuple[int, int, str]
+# as a caller gives them: pairs, or numbers of vertices with or without a label; or files, see `read_landmark_pairs`
+LandmarksGiven = (
+    Sequence[LandmarkPair | tuple[int, int] | tuple[int, int, str]]
+    | np.ndarray
+    | str
+    | os.PathLike[str]
+    | Sequence[str | os.PathLike[str]]
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,6 +208,18 @@ def checked_landmarks(given: Any, part: Mesh, whole: Mesh) -> tuple[LandmarkPair
         name = f"landmark {displayable(label)!r}" if label else f"landmarks[{at}]"
         found.append(LandmarkPair(_vertex(fields[0], part, name), _vertex(fields[1], whole, name), label))
     return tuple(found)
+
+
+def given_landmarks(
+    given: LandmarksGiven | None, part: Mesh, whole: Mesh
+) -> tuple[tuple[LandmarkPair, ...], tuple[str, ...]]:
+    """Pairs of landmarks that a caller gives, as numbers or as files, and what to know about them, a sentence each."""
+    paths = str | os.PathLike
+    if isinstance(given, paths) or (
+        isinstance(given, Sequence) and len(given) and all(isinstance(one, paths) for one in given)
+    ):
+        return read_landmark_pairs(given, part, whole)  # type: ignore[arg-type]
+    return checked_landmarks(given, part, whole), ()
 
 
 # --- what the formats have in common

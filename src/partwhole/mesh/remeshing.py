@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Bool, Int
 
-from partwhole.mesh.surface import Mesh, check_mesh
+from partwhole.mesh.io import as_mesh
+from partwhole.mesh.surface import Mesh
+from partwhole.mesh.surface_like import SurfaceLike
 from partwhole.store.arguments import check_number, check_whole_number, how_to_install
 
 
-def remesh(mesh: Mesh, edge_length: float, *, iterations: int = 10) -> Mesh:
+def remesh(mesh: SurfaceLike, edge_length: float, *, iterations: int = 10) -> Mesh:
     """The same surface with edges about `edge_length` long and nearly equilateral triangles.
 
     The vertices are new; `decimate` keeps some of the old ones. Sharp creases (30° and more) and boundaries are kept.
@@ -20,7 +22,7 @@ def remesh(mesh: Mesh, edge_length: float, *, iterations: int = 10) -> Mesh:
     edge_length : in the units of the vertices
     iterations : rounds of splitting, collapsing, flipping and smoothing
     """
-    check_mesh(mesh)
+    mesh = as_mesh(mesh)
     check_number("edge_length", edge_length)
     check_whole_number("iterations", iterations)
     size = float(np.linalg.norm(np.ptp(mesh.vertices, axis=0)))
@@ -51,7 +53,7 @@ def remesh(mesh: Mesh, edge_length: float, *, iterations: int = 10) -> Mesh:
     return remeshed
 
 
-def refine_boundary(mesh: Mesh, pieces: int) -> Mesh:
+def refine_boundary(mesh: SurfaceLike, pieces: int) -> Mesh:
     """The same surface with every boundary edge cut into `pieces` equal parts.
 
     The vertices of `mesh` come first, with their numbers; the new ones lie on the boundary. No point of the surface moves,
@@ -65,7 +67,7 @@ def refine_boundary(mesh: Mesh, pieces: int) -> Mesh:
     >>> refined.n_vertices, refined.area, len(refined.boundary_edges)
     (9, 4.5, 9)
     """
-    check_mesh(mesh)
+    mesh = as_mesh(mesh)
     check_whole_number("pieces", pieces)
     if pieces < 1:
         raise ValueError(f"pieces must be at least 1, got {pieces}")

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import os
+import warnings
 from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 
-from partwhole.mesh.surface import Mesh, check_mesh
-from partwhole.mesh.topology import connected_labels, consistent_orientation, separate
+from partwhole.mesh.formats.common import MeshWarning
+from partwhole.mesh.surface import Mesh
+from partwhole.mesh.surface_like import SurfaceLike, surface_arrays
+from partwhole.mesh.topology import (
+    coincident_points,
+    connected_labels,
+    consistent_orientation,
+    degenerate_faces,
+    duplicate_faces,
+    separate,
+)
 from partwhole.store.arguments import as_array, as_numbers, check_number
 from partwhole.store.compute import first_largest
+from partwhole.store.text import displayable
 
 
 @dataclass(frozen=True)
@@ -71,7 +84,7 @@ _DONE = {
 
 
 def repair(
-    vertices: Mesh | ArrayLike,
+    vertices: SurfaceLike | ArrayLike,
     faces: ArrayLike | None = None,
     *,
     merge_coincident: bool = False,
@@ -89,7 +102,8 @@ def repair(
 
     Parameters
     ----------
-    vertices, faces : a `Mesh`, or (n, 3) coordinates and (m, 3) vertex numbers
+    vertices, faces : (n, 3) coordinates and (m, 3) vertex numbers; or a surface alone, as
+        `as_mesh` takes it, but with defects
     merge_coincident : first make vertices with exactly equal coordinates one. Off by default: it glues a surface
         together where it only touches itself, and undoes the copies that an earlier repair made
     min_component_fraction : drop connected components with less than this share of the area; the largest always stays
@@ -151,42 +165,6 @@ def repair(
     return Repair(mesh, vertex_map, kept, report)
 
 
-def coincident_points(points: Float[np.ndarray, "k 3"]) -> tuple[Int[np.ndarray, "n"], Int[np.ndarray, "k"]]:
-    """Merge points with exactly equal coordinates: the first of each, in order, and for each point its number among these.
-
-    >>> first, number = coincident_points(np.array([[2.0, 0, 0], [1, 0, 0], [2, 0, 0], [1, 0, -0.0]]))
-    >>> first.tolist(), number.tolist()
-    ([0, 1], [0, 1, 0, 1])
-    """
-    order = np.lexsort(points.T)  # stable: among equals the first comes first
-    ordered = points[order]
-    starts = np.ones(len(points), bool)
-    starts[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
-    group = np.cumsum(starts) - 1
-    first_of_group = order[starts]
-    by_appearance = np.argsort(first_of_group)
-    rank = np.empty_like(by_appearance)
-    rank[by_appearance] = np.arange(len(by_appearance))
-    number = np.empty(len(points), np.int64)
-    number[order] = rank[group]
-    return first_of_group[by_appearance], number
-
-
-def degenerate_faces(faces: Int[np.ndarray, "m 3"]) -> Bool[np.ndarray, "m"]:
-    """True for faces that use a vertex twice."""
-    a, b, c = faces.T
-    return (a == b) | (b == c) | (c == a)
-
-
-def duplicate_faces(faces: Int[np.ndarray, "m 3"]) -> Bool[np.ndarray, "m"]:
-    """True for faces with the same three vertices as an earlier one, in whatever order."""
-    ordered = np.sort(faces, axis=1)
-    order = np.lexsort(ordered.T)  # stable: among equals the earliest comes first
-    again = np.zeros(len(faces), bool)
-    again[order[1:]] = (ordered[order[1:]] == ordered[order[:-1]]).all(axis=1)
-    return again
-
-
 def _counted(count: int, what: str) -> str:
     """`3 degenerate faces`, `1 split vertex`."""
     words = what.replace("_", " ").replace("non ", "non-").replace("out of range", "out-of-range")
@@ -196,19 +174,23 @@ def _counted(count: int, what: str) -> str:
 
 
 def _as_arrays(
-    vertices: Mesh | ArrayLike, faces: ArrayLike | None, name: str | None
+    vertices: SurfaceLike | ArrayLike, faces: ArrayLike | None, name: str | None
 ) -> tuple[Float[np.ndarray, "n 3"], Int[np.ndarray, "m 3"], str]:
     if isinstance(vertices, Mesh):
         if faces is not None:
             raise ValueError("faces must not be given together with a Mesh, which has its own")
         return vertices.vertices, vertices.faces, vertices.name if name is None else name
-    if isinstance(vertices, str | os.PathLike):
-        check_mesh(vertices, "vertices")
-    if faces is None:
-        raise ValueError("faces is missing; give a Mesh, or vertices and faces")
     label = "mesh" if name is None else name
-    points = as_numbers(f"{label}: vertices", vertices)
-    triangles = as_array(f"{label}: faces must have shape (m, 3)", faces)
+    given: Any = (vertices, faces)
+    if faces is None:
+        found = surface_arrays(vertices, label)
+        given = found.vertices, found.faces
+        if isinstance(vertices, str | os.PathLike) and name is None:
+            label = displayable(Path(vertices).name)
+        for note in found.notes:
+            warnings.warn(note, MeshWarning, stacklevel=3)
+    points = as_numbers(f"{label}: vertices", given[0])
+    triangles = as_array(f"{label}: faces must have shape (m, 3)", given[1])
     if points.ndim != 2 or points.shape[1] != 3:
         raise ValueError(f"{label}: vertices must have shape (n, 3), got {points.shape}")
     if triangles.size == 0:

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from partwhole.mesh.shown import Shown
 from partwhole.mesh.topology import connected_labels, corner_angles, trace_loops, unique_edges
-from partwhole.store.arguments import as_array, as_numbers
+from partwhole.store.arguments import as_array, as_numbers, optional_module
 from partwhole.store.compute import first_largest
 
 _REPAIR = "pw.repair(vertices, faces) removes it"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mesh:
+class Mesh(Shown):
     """A triangulated surface: points and the triangles between them.
 
     The constructor checks that vertices are finite, that faces index existing vertices, that no face uses a vertex twice,
@@ -248,6 +249,25 @@ class Mesh:
         factor = self.area**-0.5
         return Mesh((self.vertices - self.vertices.mean(axis=0)) * factor, self.faces, name=self.name), factor
 
+    # --- the same surface in other libraries, their arrays copies; `as_mesh` is the way back
+
+    def to_trimesh(self) -> Any:
+        """A `trimesh.Trimesh` with the same vertices and faces, in the same order."""
+        trimesh = optional_module("trimesh", "to_trimesh")
+        return trimesh.Trimesh(self.vertices.copy(), self.faces.copy(), process=False)
+
+    def to_open3d(self) -> Any:
+        """An `open3d.geometry.TriangleMesh` with the same vertices and faces, in the same order."""
+        open3d = optional_module("open3d", "to_open3d")
+        # copies, since Open3D refuses arrays that can't be written to
+        points = open3d.utility.Vector3dVector(self.vertices.copy())
+        return open3d.geometry.TriangleMesh(points, open3d.utility.Vector3iVector(self.faces.astype(np.int32)))
+
+    def to_pyvista(self) -> Any:
+        """A `pyvista.PolyData` with the same vertices and faces, in the same order."""
+        pyvista = optional_module("pyvista", "to_pyvista")
+        return pyvista.PolyData.from_regular_faces(self.vertices.copy(), self.faces.copy())
+
     @cached_property
     def content_hash(self) -> str:
         """SHA-256 of vertices and faces (not of the name): equal for equal surfaces, on every machine."""
@@ -259,18 +279,14 @@ class Mesh:
 
 
 def check_mesh(given: object, name: str = "mesh") -> None:
-    """Raise ValueError, with the remedy, unless this is a `Mesh`.
+    """Raise ValueError, with the remedy, unless this is a `Mesh`; for what holds meshes. Functions call `as_mesh`.
 
     >>> check_mesh("scan.ply")
     Traceback (most recent call last):
-    ValueError: mesh must be a Mesh, got str; use pw.read_mesh('scan.ply')
+    ValueError: mesh must be a Mesh, got str; make one with pw.as_mesh
     """
-    if isinstance(given, Mesh):
-        return
-    remedy = "make one with pw.Mesh(vertices, faces), or read it with pw.read_mesh(path)"
-    if isinstance(given, str | os.PathLike):
-        remedy = f"use pw.read_mesh({os.fspath(given)!r})"
-    raise ValueError(f"{name} must be a Mesh, got {type(given).__name__}; {remedy}")
+    if not isinstance(given, Mesh):
+        raise ValueError(f"{name} must be a Mesh, got {type(given).__name__}; make one with pw.as_mesh")
 
 
 def _checked_vertices(vertices: ArrayLike, name: str) -> Float[np.ndarray, "n 3"]:

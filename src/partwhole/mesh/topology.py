@@ -1,6 +1,6 @@
 """How the triangles of a surface are connected: edges, boundary loops, components, manifold pieces, orientation.
 
-Functions of arrays; `Mesh` and `repair` use them.
+Functions of arrays; `Mesh`, `repair` and the file formats use them. Also what occurs twice: points and faces.
 """
 
 from __future__ import annotations
@@ -36,6 +36,42 @@ def connected_labels(n: int, edges: Int[np.ndarray, "e 2"]) -> Int[np.ndarray, "
     graph = sparse.coo_matrix((np.ones(len(edges), np.int8), (edges[:, 0], edges[:, 1])), shape=(n, n))
     _, labels = csgraph.connected_components(graph, directed=False)
     return labels.astype(np.int64)
+
+
+def coincident_points(points: Float[np.ndarray, "k 3"]) -> tuple[Int[np.ndarray, "n"], Int[np.ndarray, "k"]]:
+    """Merge points with exactly equal coordinates: the first of each, in order, and for each point its number among these.
+
+    >>> first, number = coincident_points(np.array([[2.0, 0, 0], [1, 0, 0], [2, 0, 0], [1, 0, -0.0]]))
+    >>> first.tolist(), number.tolist()
+    ([0, 1], [0, 1, 0, 1])
+    """
+    order = np.lexsort(points.T)  # stable: among equals the first comes first
+    ordered = points[order]
+    starts = np.ones(len(points), bool)
+    starts[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    group = np.cumsum(starts) - 1
+    first_of_group = order[starts]
+    by_appearance = np.argsort(first_of_group)
+    rank = np.empty_like(by_appearance)
+    rank[by_appearance] = np.arange(len(by_appearance))
+    number = np.empty(len(points), np.int64)
+    number[order] = rank[group]
+    return first_of_group[by_appearance], number
+
+
+def degenerate_faces(faces: Int[np.ndarray, "m 3"]) -> Bool[np.ndarray, "m"]:
+    """True for faces that use a vertex twice."""
+    a, b, c = faces.T
+    return (a == b) | (b == c) | (c == a)
+
+
+def duplicate_faces(faces: Int[np.ndarray, "m 3"]) -> Bool[np.ndarray, "m"]:
+    """True for faces with the same three vertices as an earlier one, in whatever order."""
+    ordered = np.sort(faces, axis=1)
+    order = np.lexsort(ordered.T)  # stable: among equals the earliest comes first
+    again = np.zeros(len(faces), bool)
+    again[order[1:]] = (ordered[order[1:]] == ordered[order[:-1]]).all(axis=1)
+    return again
 
 
 def trace_loops(directed_edges: Int[np.ndarray, "e 2"]) -> list[Int[np.ndarray, "_"]]:

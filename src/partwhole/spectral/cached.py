@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from partwhole.mesh.surface import Mesh
+from partwhole.mesh import Mesh, SurfaceLike, as_mesh
 from partwhole.spectral.eigen import Eigenpairs, eigenpairs
 from partwhole.store.arguments import Progress
 from partwhole.store.cache import Cache
@@ -25,7 +25,7 @@ from partwhole.store.compute import available_cores
 _SCHEMA = 1
 
 
-def cached_eigenpairs(mesh: Mesh, k: int, cache: Cache) -> Eigenpairs:
+def cached_eigenpairs(mesh: SurfaceLike, k: int, cache: Cache) -> Eigenpairs:
     """`eigenpairs(mesh, k)`, from the cache if it was computed before with the same libraries, else put there.
 
     Examples
@@ -38,6 +38,7 @@ def cached_eigenpairs(mesh: Mesh, k: int, cache: Cache) -> Eigenpairs:
     >>> bool((first.functions == again.functions).all())
     True
     """
+    mesh = as_mesh(mesh)
     key = _key(mesh, k)
     found = cache.get(key)
     if found is not None:

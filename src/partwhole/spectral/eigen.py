@@ -11,7 +11,7 @@ from scipy.linalg import eigh
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, eigsh, splu
 
-from partwhole.mesh.surface import Mesh, check_mesh
+from partwhole.mesh import Mesh, SurfaceLike, as_mesh
 from partwhole.store.compute import with_fixed_signs
 
 
@@ -38,7 +38,7 @@ class Laplacian:
         return f"Laplacian({len(self.mass)} vertices, area {self.mass.sum():.4g})"
 
 
-def laplacian(mesh: Mesh) -> Laplacian:
+def laplacian(mesh: SurfaceLike) -> Laplacian:
     """L_ij = −(cot α_ij + cot β_ij)/2 on the edges of an intrinsic Delaunay triangulation of the surface; rows sum to 0.
 
     The tufted Laplacian of Sharp and Crane (2020): where each edge has two faces it is the cotangent Laplacian after
@@ -56,7 +56,7 @@ def laplacian(mesh: Mesh) -> Laplacian:
     >>> bool(abs(found.stiffness.sum(axis=0)).max() < 1e-12)
     True
     """
-    check_mesh(mesh)
+    mesh = as_mesh(mesh)
     unused = mesh.n_vertices - len(np.unique(mesh.faces))
     if unused:
         raise ValueError(
@@ -112,7 +112,7 @@ class Gradients:
         return self.gx + 1j * self.gy
 
 
-def gradients(mesh: Mesh) -> Gradients:
+def gradients(mesh: SurfaceLike) -> Gradients:
     """∇f(i) = argmin over g of Σ_j (⟨g, e_ij⟩ − (f_j − f_i))², j the neighbours of i, e_ij the edge in the tangent plane.
 
     The tangent plane is that of the vertex normal, and edges are projected onto it, as DiffusionNet (Sharp et al. 2022)
@@ -130,7 +130,7 @@ def gradients(mesh: Mesh) -> Gradients:
     >>> gradients(square).in_space(height)[0].round(12).tolist()
     [2.0, -3.0, 0.0]
     """
-    check_mesh(mesh)
+    mesh = as_mesh(mesh)
     frames = tangent_frames(mesh.vertex_normals)
     start, end = np.concatenate([mesh.edges, mesh.edges[:, ::-1]]).T
     along = mesh.vertices[end] - mesh.vertices[start]
@@ -238,7 +238,7 @@ class Eigenpairs:
         return self.functions @ coefficients
 
 
-def eigenpairs(surface: Mesh | Laplacian, k: int = 200) -> Eigenpairs:
+def eigenpairs(surface: SurfaceLike | Laplacian, k: int = 200) -> Eigenpairs:
     """The k smallest λ, and their φ, with L φ = λ A φ and Φᵀ A Φ = I.
 
     The same surface gives the same numbers: the iteration starts at a fixed vector, and each function has the sign that

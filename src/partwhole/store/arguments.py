@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from numbers import Integral, Real
 from pathlib import Path
 from types import ModuleType
@@ -106,13 +107,16 @@ def cuda_modules() -> tuple[ModuleType, ModuleType]:
     return torch, triton
 
 
-Extra = Literal["torch", "remesh", "umap"]
+Extra = Literal["torch", "remesh", "umap", "trimesh", "open3d", "pyvista"]
 
 # as in pyproject.toml
 EXTRAS: dict[Extra, tuple[str, ...]] = {
     "torch": ("torch>=2.4", "safetensors>=0.4.3"),
     "remesh": ("pymeshlab>=2023.12",),
     "umap": ("umap-learn>=0.5",),
+    "trimesh": ("trimesh>=4.0",),
+    "open3d": ("open3d>=0.18",),
+    "pyvista": ("pyvista>=0.43",),
 }
 
 
@@ -125,6 +129,14 @@ def how_to_install(extra: Extra) -> str:
     python = f'"{sys.executable}"' if " " in sys.executable else sys.executable or "python"
     # double quotes, which the shells of all systems know
     return " ".join([python, "-m pip install", *(f'"{requirement}"' for requirement in EXTRAS[extra])])
+
+
+def optional_module(name: Extra, what: str) -> Any:
+    """The module of an optional package, or an ImportError that says what needs it and how to install it."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ImportError(f"{what} needs {name}: {how_to_install(name)}") from error
 
 
 def check_progress(progress: Any) -> None:

@@ -10,16 +10,15 @@ import numpy as np
 from jaxtyping import Int
 
 from partwhole.geodesics.distances import DistanceMethod
-from partwhole.mesh import Mesh
-from partwhole.mesh.surface import check_mesh
+from partwhole.mesh import SurfaceLike, as_mesh
 from partwhole.viewer.page.scene import Scene
 from partwhole.viewer.page.server import PageServer
 from partwhole.viewer.page.session import Session
 
 
 def show(
-    part: Mesh,
-    whole: Mesh | None = None,
+    part: SurfaceLike,
+    whole: SurfaceLike | None = None,
     vertex_map: Int[np.ndarray, "p"] | None = None,
     *,
     method: DistanceMethod = "fast_marching",
@@ -46,11 +45,22 @@ def show(
     True
     >>> page.close()
     """
-    check_mesh(part, "part")
-    if whole is not None:
-        check_mesh(whole, "whole")
-    session = Session(None, method=method, sound=sound, match=False)
+    part = as_mesh(part, name="part")
+    whole = None if whole is None else as_mesh(whole, name="whole")
     scene = Scene.of(part, whole, vertex_map, **known)
+    return show_scene(scene, method=method, sound=sound, open_browser=open_browser, block=block)
+
+
+def show_scene(
+    scene: Scene,
+    *,
+    method: DistanceMethod = "fast_marching",
+    sound: bool = False,
+    open_browser: bool = True,
+    block: bool = True,
+) -> PageServer:
+    """`show`, of a scene."""
+    session = Session(None, method=method, sound=sound, match=False)
     server = PageServer(session)
     session.open(scene)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)

@@ -13,11 +13,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import partwhole as pw
 from partwhole.cli.main import main
 from partwhole.cli.shared.match_batch import list_beside, pair_folders, read_list
 from partwhole.mesh import Mesh, read_mesh, write_mesh
 
-FILES = {"map.npz", "map.csv", "map.vts", "part.ply", "whole.ply", "summary.json", "summary.md"}
+FILES = {"map.npz", "map.csv", "map.vts", "part.ply", "whole.ply", "result.json", "result.npz"} | {
+    "summary.json",
+    "summary.md",
+}
 
 
 def run(*words: object) -> int:
@@ -48,6 +52,12 @@ def test_what_is_written_belongs_together(matched: Path, own_set: Path) -> None:
     assert np.array_equal(read_mesh(matched / "part.ply").vertices, part.vertices)
     assert np.array_equal(read_mesh(matched / "whole.ply").vertices, whole.vertices)
     assert np.array_equal(read_mesh(matched / "whole.ply").faces, whole.faces)
+    # and all that is known
+    found = pw.load(matched)
+    assert np.array_equal(found.vertex_map, arrays["vertex_map"])
+    assert np.array_equal(found.confidence.astype(np.float32), arrays["confidence"])
+    assert (found.part.content_hash, found.whole.content_hash) == (part.content_hash, whole.content_hash)
+    assert (found.part.name, found.coarse.part is found.part) == ("part0.ply", True)
     lines = (matched / "map.vts").read_text().split()
     assert [int(line) - 1 for line in lines] == arrays["vertex_map"].tolist()
     with (matched / "map.csv").open() as file:
@@ -166,7 +176,7 @@ def test_the_same_question_is_answered_from_the_cache(
         out, err = capsys.readouterr()
         said.append("from the cache" in out and "the map is from the cache" in err)
     assert said == [False, True, False, False]
-    for file in FILES - {"summary.json", "summary.md"} | {"map.png", "confidence.png"}:
+    for file in FILES - {"result.json", "summary.json", "summary.md"} | {"map.png", "confidence.png"}:
         held = [(tmp_path / name / file).read_bytes() for name in "abc"]
         assert held[0] == held[1] == held[2]
     first, again, anew = (json.loads((tmp_path / name / "summary.json").read_text()) for name in "abc")
@@ -486,3 +496,57 @@ def test_one_triangle_is_matched_too(own_set: Path, runs: list[Path], tmp_path: 
     assert run(*words) == 0
     summary = json.loads((tmp_path / "o/summary.json").read_text())
     assert any("3 vertices says little" in text for text in summary["warnings"])
+
+
+def test_landmarks_from_files(
+    own_set: Path, runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For one part a table with both, for many a folder with files named like the parts; what is missing is told."""
+    part, whole = own_set / "parts/part0.ply", own_set / "wholes/ball.ply"
+    both = tmp_path / "both.csv"
+    both.write_text("scan,template,label\n3,7,nose\n")
+    words = ("match", "--model", runs[0], "--no-cache", "--no-pictures", "--yaw-steps", 1, "--up", "y", "--json")
+    assert run(*words, part, whole, "--landmarks", both, "-o", tmp_path / "one") == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["landmarks"][0] | {"before": None} == {
+        "label": "nose",
+        "part": 3,
+        "whole": 7,
+        "before": None,
+        "use": "sure",
+    }
+    assert "| landmarks | 1 of 1 used; without them the map is off by" in (tmp_path / "one/summary.md").read_text()
+    with np.load(tmp_path / "one/map.npz") as held:
+        assert held["vertex_map"][3] == 7
+
+    folder, parts = tmp_path / "marks", tmp_path / "parts"
+    folder.mkdir()
+    parts.mkdir()
+    for name in ("part0.ply", "part1.ply"):
+        shutil.copy(own_set / "parts" / name, parts)
+    (folder / "part1.csv").write_text("label,vertex\nnose,3\n")
+    (tmp_path / "ball.csv").write_text("label,vertex\nnose,7\n")
+    marks = ("--landmarks", folder, "--landmarks", tmp_path / "ball.csv")
+    assert run(*words, parts, whole, *marks, "-o", tmp_path / "many") == 0
+    assert "1 part of 2 matched without landmarks" in "".join(json.loads(capsys.readouterr().out)["notes"])
+    held = [json.loads((tmp_path / f"many/part{k}-ball/summary.json").read_text())["landmarks"] for k in (0, 1)]
+    assert [len(one) for one in held] == [0, 1]
+    assert run(*words, parts, whole, *marks, "-o", tmp_path / "many") == 0
+    states = [row["state"] for row in json.loads(capsys.readouterr().out)["pairs"]]
+    assert states == ["finished before"] * 2
+    (folder / "part0.csv").write_text("label,vertex\nnose,3\n")
+    assert run(*words, parts, whole, *marks, "-o", tmp_path / "many") == 0
+    states = [row["state"] for row in json.loads(capsys.readouterr().out)["pairs"]]
+    assert states == ["done", "finished before"]
+
+    both.write_text("scan,template\n3,100000\n")
+    for given, told in (
+        ((part, whole, "--landmarks", both), "vertex 100000 of ball.ply, which has the vertices 0 to"),
+        ((part, whole, "--landmarks", tmp_path / "none.csv"), "file not found: --landmarks"),
+        ((part, whole, *("--landmarks", both) * 3), "is given once, for part and whole, or twice"),
+        ((parts, whole, "--landmarks", both), "is for one part; for many give a folder"),
+    ):
+        assert run(*words, *given, "-o", tmp_path / "wrong") == 2
+        error = capsys.readouterr().err
+        assert told in error
+        assert error.count("\n") <= 1

@@ -10,17 +10,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from partwhole.cli.commands import train as command
-from partwhole.cli.commands.train import TrainRequest
 from partwhole.cli.main import main
 from partwhole.cli.shared import options
+from partwhole.cli.shared.config_options import TrainRequest
 from partwhole.cli.shared.console import StageProgress
-from partwhole.cli.shared.options import REQUEST
-from partwhole.matching.config import TrainingConfig
 from partwhole.matching.training.logs import read_losses
 
 
@@ -135,7 +132,7 @@ def test_a_recipe_makes_the_pairs_and_the_run_goes_on(
         "7",
     ]
     with monkeypatch.context() as patch:
-        patch.setattr(run_folder, "_FLUSH_SECONDS", -1.0)
+        patch.setattr(run_folder, "FLUSH_SECONDS", -1.0)
         patch.setattr(StageProgress, "detail", _Ctrl_C())
         assert main(["train", *words, *small_network, "-o", str(run)]) == 130
     assert f"resume with: partwhole train --resume {run}" in capsys.readouterr().err
@@ -174,17 +171,6 @@ def test_what_does_not_go_with_a_recipe(own_set: Path, tmp_path: Path, one_error
     assert not run.exists()
 
 
-def test_the_assets_of_a_recipe_may_move(tmp_path: Path, one_error: Callable[..., str]) -> None:
-    asked = request(data=None, set=None, recipe="default", assets="/before", blocks=4)
-    assert asked.moved(None, None, tmp_path).assets == str(tmp_path)
-    with pytest.raises(ValueError, match="--data does not go with --recipe default"):
-        asked.moved(tmp_path, None)
-    asked.write(tmp_path)
-    held = json.loads((tmp_path / REQUEST).read_text())
-    (tmp_path / REQUEST).write_text(json.dumps({**held, "recipe": "secret"}))
-    assert "is damaged" in one_error("train", "--resume", tmp_path)
-
-
 class _Ctrl_C:
     """Stands for `StageProgress.detail`, which a run calls between iterations, and is interrupted the second time."""
 
@@ -209,7 +195,7 @@ def test_an_interrupted_run_goes_on_and_ends_with_the_same_weights(
     words += ["--validate", "--no-cache", "--with", "evaluate_every=4"]
     assert main([*words, "-q", "-o", str(whole)]) == 0
     with monkeypatch.context() as patch:
-        patch.setattr(run_folder, "_FLUSH_SECONDS", -1.0)
+        patch.setattr(run_folder, "FLUSH_SECONDS", -1.0)
         patch.setattr(StageProgress, "detail", _Ctrl_C())
         assert main([*words, "-o", str(parted)]) == 130
     assert signal.getsignal(signal.SIGINT) is handler
@@ -265,7 +251,7 @@ def test_data_that_moved_are_found_again_and_other_data_are_refused(
 
     run = tmp_path / "run"
     with monkeypatch.context() as patch:
-        patch.setattr(run_folder, "_FLUSH_SECONDS", -1.0)
+        patch.setattr(run_folder, "FLUSH_SECONDS", -1.0)
         patch.setattr(StageProgress, "detail", _Ctrl_C())
         assert main([*words, "-o", str(run), "--no-cache"]) == 130
     capsys.readouterr()
@@ -368,62 +354,3 @@ def test_the_commands_of_the_how_to_run(
         assert main([word if word != "exact" else "dijkstra" for word in words]) == 0
     assert Path("errors/pairs-run.csv").is_file()
     assert "hands test, " in capsys.readouterr().out
-
-
-# --- the request, in the folder of the run
-
-
-def request(**changes: Any) -> TrainRequest:
-    knobs: dict[str, Any] = {
-        "data": "/data/scans",
-        "set": "folder",
-        "preset": None,
-        "config": TrainingConfig(rotation=30.0, low_pass=20),
-        "validate": True,
-        "watch_test": False,
-        "device": "cpu",
-    }
-    return TrainRequest(**{**knobs, **changes})
-
-
-def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
-    request().write(tmp_path)
-    assert TrainRequest.read(tmp_path) == request()
-
-
-def test_a_run_is_named_after_the_set_or_the_folder() -> None:
-    assert request().label == "scans"
-    assert request(set="pfaust-h").label == "pfaust-h"
-    assert request(set="bodies", data=None).label == "bodies"
-
-
-def test_data_and_device_may_be_others(tmp_path: Path) -> None:
-    assert request().moved(None, None) == request()
-    assert request().moved(tmp_path, "cuda") == request(data=str(tmp_path), device="cuda")
-
-
-def test_a_folder_without_a_run(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"is not the folder of a run: it has no command\.json, which"):
-        TrainRequest.read(tmp_path)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda held: held.pop("config"),
-        lambda held: held.pop("set"),
-        lambda held: held.update(more=1),
-        lambda held: held["config"].update(wdith=3),
-        lambda held: held["config"].update(width=0),
-    ],
-)
-def test_a_damaged_file_is_named(tmp_path: Path, change: Any) -> None:
-    held = request().to_json()
-    change(held)
-    (tmp_path / REQUEST).write_text(json.dumps(held))
-    with pytest.raises(ValueError, match=r"command\.json is damaged"):
-        TrainRequest.read(tmp_path)
-    for text in ("[]", "no json", ""):
-        (tmp_path / REQUEST).write_text(text)
-        with pytest.raises(ValueError, match=r"command\.json is damaged"):
-            TrainRequest.read(tmp_path)

@@ -1,10 +1,16 @@
-"""Choices of a training run as words."""
+"""A training run in words, and its request in the folder of the run."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from partwhole.cli.shared.config_options import choice_rows, chosen_config, preset_rows, written
+from partwhole.cli.shared.config_options import TrainRequest, choice_rows, chosen_config, preset_rows, written
+from partwhole.cli.shared.options import REQUEST
 from partwhole.matching.config import PRESETS, TrainingConfig
 
 
@@ -76,3 +82,73 @@ def test_mistakes(change: str, message: str) -> None:
 def test_nothing_is_said_twice() -> None:
     with pytest.raises(ValueError, match="--seed and --with seed say the same; give one"):
         chosen_config(None, ["seed=1"], seed=2)
+
+
+# --- the request, in the folder of the run
+
+
+def request(**changes: Any) -> TrainRequest:
+    knobs: dict[str, Any] = {
+        "data": "/data/scans",
+        "set": "folder",
+        "preset": None,
+        "config": TrainingConfig(rotation=30.0, low_pass=20),
+        "validate": True,
+        "watch_test": False,
+        "device": "cpu",
+    }
+    return TrainRequest(**{**knobs, **changes})
+
+
+def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
+    request().write(tmp_path)
+    assert TrainRequest.read(tmp_path) == request()
+
+
+def test_a_run_is_named_after_the_set_or_the_folder() -> None:
+    assert request().label == "scans"
+    assert request(set="pfaust-h").label == "pfaust-h"
+    assert request(set="bodies", data=None).label == "bodies"
+
+
+def test_data_and_device_may_be_others(tmp_path: Path) -> None:
+    assert request().moved(None, None) == request()
+    assert request().moved(tmp_path, "cuda") == request(data=str(tmp_path), device="cuda")
+
+
+def test_a_folder_without_a_run(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"is not the folder of a run: it has no command\.json, which"):
+        TrainRequest.read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda held: held.pop("config"),
+        lambda held: held.pop("set"),
+        lambda held: held.update(more=1),
+        lambda held: held["config"].update(wdith=3),
+        lambda held: held["config"].update(width=0),
+    ],
+)
+def test_a_damaged_file_is_named(tmp_path: Path, change: Any) -> None:
+    held = request().to_json()
+    change(held)
+    (tmp_path / REQUEST).write_text(json.dumps(held))
+    with pytest.raises(ValueError, match=r"command\.json is damaged"):
+        TrainRequest.read(tmp_path)
+    for text in ("[]", "no json", ""):
+        (tmp_path / REQUEST).write_text(text)
+        with pytest.raises(ValueError, match=r"command\.json is damaged"):
+            TrainRequest.read(tmp_path)
+
+
+def test_the_assets_of_a_recipe_may_move(tmp_path: Path, one_error: Callable[..., str]) -> None:
+    asked = request(data=None, set=None, recipe="default", assets="/before", blocks=4)
+    assert asked.moved(None, None, tmp_path).assets == str(tmp_path)
+    with pytest.raises(ValueError, match="--data does not go with --recipe default"):
+        asked.moved(tmp_path, None)
+    asked.write(tmp_path)
+    held = json.loads((tmp_path / REQUEST).read_text())
+    (tmp_path / REQUEST).write_text(json.dumps({**held, "recipe": "secret"}))
+    assert "is damaged" in one_error("train", "--resume", tmp_path)

@@ -62,7 +62,7 @@ def test_ten_blocks_are_of_six_kinds_and_held_out_people_in_none(assets: Path, m
 
     for name in ("people_pairs", "face_pairs", "thing_pairs", "retriangulated_body_pairs"):
         monkeypatch.setattr(recipes, name, pairs_by(name))
-    for name in ("_people", "_faces"):
+    for name in ("people_in", "faces_in"):
         monkeypatch.setattr(recipes, name, lambda folder: None)
     recipe = DefaultRecipe(assets, seed=1)
     for number in range(20):

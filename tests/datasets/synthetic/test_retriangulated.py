@@ -234,6 +234,13 @@ def test_wrong_arguments(people: People, knobs, message) -> None:
         people_pairs(people, **(KNOBS | {"poses": 1} | knobs))
 
 
+def test_unknown_options_are_refused(people: People) -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'yaws'"):
+        people_pairs(people, yaws=3.0)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'same_person'"):
+        thing_pairs(1, same_person=0.5)
+
+
 @pytest.mark.parametrize("recipe", ["crumbs", ()])
 def test_wrong_recipes(recipe) -> None:
     with pytest.raises(ValueError, match="recipe must be one or several of 'pfaust-m'"):

@@ -95,7 +95,7 @@ def test_features_of_a_known_whole_are_not_computed_again(
     assert set(seen) == {other.n_vertices}
     assert same(without_times(alone), without_times(found))
     # where two wholes fall into one place the later one stays, and neither is taken for the other
-    monkeypatch.setattr("partwhole.matching.search.search._SLOTS", 1)
+    monkeypatch.setattr("partwhole.matching.search.search.SLOTS", 1)
     cache = Cache(tmp_path / "one place")
     another = small.lopsided(500, seed=1)
     for whole, turns in ((cut.whole, 2), (another, 2), (cut.whole, 3)):

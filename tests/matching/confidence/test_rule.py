@@ -37,6 +37,7 @@ def random_cues(count: int, seed: int = 0) -> Cues:
         "readout.maps.RADIUS",
         "network.surface.CURVATURE_TIME",
         "search.constants.HOPELESS",
+        "search.constants.PLACE_WIDTH",
     ],
 )
 def test_a_rule_is_refused_with_constants_it_was_not_fitted_with(place: str, monkeypatch: pytest.MonkeyPatch) -> None:

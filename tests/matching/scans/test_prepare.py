@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+import torch
 
 from partwhole.datasets import Pair, cut_plane, sphere
-from partwhole.matching.scans.prepare import common_units, prepare_surface
+from partwhole.matching.scans.prepare import common_units, prepare_surface, read_scans
 from partwhole.mesh import Mesh
 
 
@@ -123,3 +126,42 @@ def test_pairs_and_scans_have_the_same_units() -> None:
     for meshes in (common_units(part, whole), common_units(pair.part, pair.whole)):
         for one, other in zip(meshes, (pair.part, pair.whole), strict=True):
             np.testing.assert_array_equal(one.vertices, other.vertices)
+
+
+def test_meshes_of_other_libraries_are_read_like_files() -> None:
+    ball = sphere(100)
+    # as the vertices of a mesh that is optimised
+    tensors = torch.tensor(ball.vertices, requires_grad=True), torch.tensor(ball.faces)
+    scans = read_scans(SimpleNamespace(vertices=ball.vertices, triangles=ball.faces), tensors)
+    assert scans.part.content_hash == scans.whole.content_hash == ball.content_hash
+    assert (scans.part.name, scans.whole.name, scans.notes) == ("part", "whole", ())
+
+
+def test_what_is_wrong_with_them_is_repaired_or_told() -> None:
+    ball = sphere(100)
+    twice = (ball.vertices, np.concatenate([ball.faces, ball.faces[:1]]))
+    scans = read_scans(twice, ball)
+    assert scans.part.n_faces == ball.n_faces
+    assert scans.notes[0].startswith("the part could not be taken as it is (part: face 196 occurs twice: ")
+    assert scans.notes[1] == (
+        "part, repaired: 1 duplicate face dropped; vertices are numbered as after the repair, not as given"
+    )
+    assert read_scans(twice, ball, repair=True).notes == scans.notes[1:]
+    with pytest.raises(ValueError, match="part: face 196 occurs twice"):
+        read_scans(twice, ball, repair=False)
+    # that it has no usable face says less than what is wrong with the first one
+    with pytest.raises(ValueError, match="whole: face 0 uses a vertex twice"):
+        read_scans(ball, (ball.vertices, [[0, 0, 1]]))
+    with pytest.raises(ValueError, match="whole has no usable face"):
+        read_scans(ball, (ball.vertices, [[0, 0, 1]]), repair=True)
+
+
+def test_points_without_faces_are_triangulated() -> None:
+    ball = sphere(200)
+    for given in (ball.vertices, SimpleNamespace(points=ball.vertices)):
+        scans = read_scans(given, ball)
+        assert np.array_equal(scans.part.vertices, ball.vertices)
+        assert scans.part.is_closed
+        assert scans.notes[0].startswith("the part is a point cloud, and was triangulated")
+    with pytest.raises(ValueError, match=r"whole: points must have shape \(n, 3\), got \(200, 2\)"):
+        read_scans(ball, ball.vertices[:, :2])

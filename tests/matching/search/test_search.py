@@ -100,15 +100,16 @@ def test_a_part_that_lies_comes_to_stand(cut: Cut, matcher: Matcher, given: Surf
 def test_other_ways_up_are_tried_where_the_map_does_not_fit(
     given: SurfacePair, matcher: Matcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_fits_badly", lambda found, method: False)
+    monkeypatch.setattr(module, "fits_badly", lambda found, method: False)
     assert search(matcher, given, yaw_steps=2).up == ("y", "y")
-    monkeypatch.setattr(module, "_fits_badly", lambda found, method: True)
+    monkeypatch.setattr(module, "fits_badly", lambda found, method: True)
     monkeypatch.setattr(module, "BETTER", -1e9)
-    tried = []
-    real = module._Search.at
-    monkeypatch.setattr(module._Search, "at", lambda self, *words: tried.append(words[1]) or real(self, *words))
+    turned = []
+    real = module.rotation_to_vertical
+    monkeypatch.setattr(module, "rotation_to_vertical", lambda up, *rest: turned.append(up) or real(up, *rest))
     anyhow = search(matcher, given, yaw_steps=2)
-    assert len(set(tried)) == 6 * 3
+    # the part is turned first, then the whole
+    assert len(set(zip(turned[::2], turned[1::2], strict=True))) == 6 * 3
     assert anyhow.up == search(matcher, given, up="auto", yaw_steps=2).up
     # what was said is not doubted, and what fits no better is not taken
     assert search(matcher, given, up="y", yaw_steps=2).up == ("y", "y")
@@ -123,7 +124,7 @@ def test_a_bad_fit_is_seen(cut: Cut, given: SurfacePair, matcher: Matcher) -> No
 
     def seen(nearest: torch.Tensor, score: float, by: Matcher = scored_by_both) -> bool:
         chosen = replace(position.chosen, nearest=nearest, score=score)
-        return module._fits_badly(replace(position, chosen=chosen), by)
+        return module.fits_badly(replace(position, chosen=chosen), by)
 
     assert not seen(true, -39.0)
     assert seen(true, -30.0)

@@ -156,8 +156,8 @@ def test_it_stops_early(trained, surfaces) -> None:
 def test_steps_as_a_gpu_takes_them(trained, surfaces, monkeypatch, rate, steps_taken, at_once) -> None:
     """Part and whole as a batch, and nobody asks after each step whether it was worth it."""
     plain = refine(trained, *surfaces, steps=6, learning_rate=rate, patience=2)
-    monkeypatch.setattr(refinement, "_on_gpu", lambda matcher: True)
-    monkeypatch.setattr(refinement, "_STEPS_AT_ONCE", at_once)
+    monkeypatch.setattr(refinement, "runs_on_gpu", lambda matcher: True)
+    monkeypatch.setattr(refinement, "STEPS_AT_ONCE", at_once)
     found = refine(trained, *surfaces, steps=6, learning_rate=rate, patience=2)
     assert found.steps_taken == plain.steps_taken == steps_taken
     assert found.kept_step == plain.kept_step
@@ -170,7 +170,7 @@ def test_recorded_steps_of_a_gpu_are_its_plain_steps(trained, surfaces, monkeypa
     trained = Matcher(deepcopy(trained.network).cuda(), trained.config)
     on_gpu = [surface.to("cuda") for surface in surfaces]
     recorded = refine(trained, *on_gpu, steps=8, patience=None)
-    monkeypatch.setattr(refinement, "_taken_by_gpu", lambda step, optimiser, matcher: step)
+    monkeypatch.setattr(refinement, "taken_by_gpu", lambda step, optimiser, matcher: step)
     plain = refine(trained, *on_gpu, steps=8, patience=None)
     np.testing.assert_allclose(recorded.losses, plain.losses, rtol=1e-3)
     assert recorded.kept_step == plain.kept_step

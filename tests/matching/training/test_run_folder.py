@@ -129,7 +129,7 @@ def test_a_run_that_was_stopped_goes_on(
     """Losses are fetched seldom here, so that there are some that are not yet fetched when the state is saved."""
     options = {"validation": stock, "watch": {"balls": examination}, "folder": tmp_path / "run"}
     with monkeypatch.context() as patch:
-        patch.setattr(run_folder, "_SAVE_SECONDS", save_seconds)
+        patch.setattr(run_folder, "SAVE_SECONDS", save_seconds)
         patch.setattr(PreparedPairs, "pair_at", stopping_at(stop))
         with pytest.raises(Stopped):
             train(stock, rough, **options)
@@ -144,7 +144,7 @@ def test_a_run_that_was_stopped_goes_on(
 
 def test_stopped_again_and_again(stock, rough, examination, uninterrupted, tmp_path, monkeypatch) -> None:
     """By what looks at its progress, after every iteration."""
-    monkeypatch.setattr(run_folder, "_SAVE_SECONDS", OFTEN)
+    monkeypatch.setattr(run_folder, "SAVE_SECONDS", OFTEN)
     options = {"validation": stock, "watch": {"balls": examination}, "folder": tmp_path / "run"}
     for last in range(2, 15):
 
@@ -160,7 +160,7 @@ def test_stopped_again_and_again(stock, rough, examination, uninterrupted, tmp_p
 
 
 def test_what_a_heartbeat_stops_is_saved_first(stock, rough, examination, uninterrupted, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(run_folder, "_FLUSH_ITERATIONS", 1)
+    monkeypatch.setattr(run_folder, "FLUSH_ITERATIONS", 1)
     options = {"validation": stock, "watch": {"balls": examination}, "folder": tmp_path / "run"}
 
     def heartbeat(state: RunState) -> None:
@@ -226,7 +226,7 @@ KILLED = """
             time.sleep(60)  # whoever is to kill this process is late
 
     torch.set_num_threads(1)
-    run_folder._SAVE_SECONDS = -1.0
+    run_folder.SAVE_SECONDS = -1.0
     options = {"cache": Cache(cache), "resume": resume == "yes", "workers": 1}
     training.train(small.pairs(), small.config(iterations=50), folder=folder, progress=tell, **options)
 """

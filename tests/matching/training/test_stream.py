@@ -202,7 +202,7 @@ def test_a_process_that_is_killed_is_told(hands, tmp_path) -> None:
         makers.wait_for(0, lambda: None)
     makers.close()
     assert active_children() == []
-    assert "ended with code 1; a script that trains must do so below `if __name__" in blocks._ended(0, 1)
+    assert "ended with code 1; a script that trains must do so below `if __name__" in blocks.ended(0, 1)
 
 
 def test_mistakes_are_named(balls, few) -> None:

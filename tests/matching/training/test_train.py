@@ -77,7 +77,7 @@ def test_pairs_are_as_good_as_their_stock(pairs: Pairs, stock, config, cache) ->
 
 def test_how_often_one_looks_changes_nothing(stock, config, pairs, cache, monkeypatch) -> None:
     plain = train(stock, config)
-    monkeypatch.setattr(run_folder, "_FLUSH_ITERATIONS", 1)
+    monkeypatch.setattr(run_folder, "FLUSH_ITERATIONS", 1)
     told: list[int] = []
     watch = {"balls": Benchmark(pairs[:2], keep=True, cache=cache)}
     looked = train(
@@ -246,7 +246,7 @@ def test_watched_pairs_need_ground_truth(stock, pairs, config) -> None:
 @pytest.mark.parametrize("value", [math.inf, math.nan])
 @pytest.mark.parametrize("every", [1, 250])
 def test_a_loss_that_is_no_number(stock, config, monkeypatch, value, every) -> None:
-    monkeypatch.setattr(run_folder, "_FLUSH_ITERATIONS", every)
+    monkeypatch.setattr(run_folder, "FLUSH_ITERATIONS", every)
     with pytest.raises(
         ValueError, match="the loss is not a finite number in iteration 4; lower learning_rate, or look for"
     ):

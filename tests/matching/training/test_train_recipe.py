@@ -73,7 +73,7 @@ def test_a_run_that_was_stopped_goes_on(
         if state.iteration == 7:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(run_folder, "_FLUSH_SECONDS", -1.0)
+    monkeypatch.setattr(run_folder, "FLUSH_SECONDS", -1.0)
     with pytest.raises(KeyboardInterrupt), PairStream(hands, tiny, workers=0, folder=hand_blocks, **SCHEDULE) as stream:
         train(stream, tiny, folder=folder, heartbeat=stop)
     kept = None if workers else hand_blocks

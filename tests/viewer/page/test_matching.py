@@ -12,6 +12,8 @@ import pytest
 from partwhole.datasets.cutting.cuts import Cut
 from partwhole.matching import session
 from partwhole.matching.network import weights as box
+from partwhole.matching.result import LandmarkResult
+from partwhole.mesh import LandmarkPair
 from partwhole.viewer.page.matching import NoModel, matched
 from partwhole.viewer.page.scene import DoubtfulPlace, Scene
 
@@ -25,9 +27,9 @@ def test_what_a_match_knows_goes_into_the_scene(bare: Scene, cut: Cut, monkeypat
     asked: list[Any] = []
 
     def match(
-        part: object, whole: object, *, model: object, progress: Callable[[str, int, int], None]
+        part: object, whole: object, *, model: object, landmarks: object, progress: Callable[[str, int, int], None]
     ) -> SimpleNamespace:
-        asked.extend([part, whole, model])
+        asked.extend([part, whole, model, landmarks])
         progress("operators", 2, 6)
         progress("every vertex", 6, 6)
         return SimpleNamespace(
@@ -39,18 +41,21 @@ def test_what_a_match_knows_goes_into_the_scene(bare: Scene, cut: Cut, monkeypat
             regions=(SimpleNamespace(vertex=4, area_share=0.2, confidence=0.1, vertices=9),),
             warnings=("perhaps the wrong way round",),
             notes=("assumed millimetres",),
+            landmarks=(LandmarkResult(3, 4, "nose", 0.1),),
         )
 
     monkeypatch.setattr(session, "match", match)
     told: list[str] = []
-    found = matched(bare, model="mine", tell=told.append)
-    assert asked == [cut.part, cut.whole, "mine"]
+    given = (LandmarkPair(3, 4, "nose"),)
+    found = matched(replace(bare, landmarks=given), model="mine", tell=told.append)
+    assert asked == [cut.part, cut.whole, "mine", given]
+    assert found.landmarks == (LandmarkResult(3, 4, "nose", 0.1),)
     assert told == ["matching, step 3 of 6: operators", "matching, step 6 of 6: every vertex"]
     np.testing.assert_array_equal(found.vertex_map, cut.vertex_map)
     assert found.factor == 0.001
     assert found.doubtful_places == (DoubtfulPlace(4, 0.2, 0.1),)
     assert found.warnings == ("perhaps the wrong way round",)
-    assert found.notes == ("read", "assumed millimetres")
+    assert (found.notes, found.map_notes) == (("read",), ("assumed millimetres",))
 
 
 def test_without_a_model_it_is_said(bare: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from partwhole.datasets.cutting.cuts import Cut
+from partwhole.matching.result import LandmarkResult
 from partwhole.viewer.page.results import read_result, read_scene, read_truth
 
 
@@ -102,10 +103,13 @@ def test_what_is_wrong_with_a_truth_is_said(tmp_path: Path, truth_file: Callable
 def test_what_the_summary_says_is_shown(folder: Path, cut: Cut) -> None:
     regions = [{"vertex": 7, "area_share": 0.1, "confidence": 0.3}, {"vertex": 10**6, "area_share": 0, "confidence": 0}]
     summary = {"part": "a.ply", "whole": "b.ply", "warnings": ["w"], "notes": ["n"], "doubtful_regions": regions}
+    marks = [{"label": "nose", "part": 3, "whole": place, "before": 0.1, "use": "sure"} for place in (4, 10**6)]
+    summary["landmarks"] = marks
     (folder / "summary.json").write_text(json.dumps(summary))
     np.savez(folder / "map.npz", vertex_map=cut.vertex_map, factor=np.float64(0.5))
     scene = read_result(folder)
-    assert (scene.title, scene.warnings, scene.notes, scene.factor) == ("a.ply → b.ply", ("w",), ("n",), 0.5)
+    assert (scene.title, scene.warnings, scene.map_notes, scene.factor) == ("a.ply → b.ply", ("w",), ("n",), 0.5)
+    assert scene.landmarks == (LandmarkResult(3, 4, "nose", 0.1, "sure"),)
     assert [place.vertex for place in scene.doubtful_places] == [7]
     for factor in (np.float64(0), np.ones(2), np.array(3)):
         np.savez(folder / "map.npz", vertex_map=cut.vertex_map, factor=factor)

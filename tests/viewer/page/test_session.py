@@ -11,7 +11,7 @@ import pytest
 
 from partwhole.datasets import GroundTruth
 from partwhole.datasets.cutting.cuts import Cut
-from partwhole.mesh import Mesh
+from partwhole.mesh import LandmarkPair, Mesh
 from partwhole.mesh.io import write_mesh
 from partwhole.viewer.page import session as module
 from partwhole.viewer.page.matching import NoModel
@@ -157,6 +157,28 @@ def test_a_match_that_fails_is_told_in_words(scene: Scene, monkeypatch: pytest.M
         ended(session)
         assert session.job is not None
         assert (session.job.state, session.job.stage) == ("failed", told)
+
+
+def test_a_match_is_done_again_with_landmarks(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    def again(given: Scene, **_: object) -> Scene:
+        return replace(given, map_notes=("again",))
+
+    monkeypatch.setattr(module, "matched", again)
+    session = Session(scene)
+    assert session.match_again(b'[[3, 7, "nose"]]') == {"landmarks": 1}
+    ended(session)
+    assert session.shown().landmarks == (LandmarkPair(3, 7, "nose"),)
+    assert session.shown().map_notes == ("again",)
+    for wrong, told in (
+        (b"[[3, 7]]", "landmarks should be a list of"),
+        (b"3", "landmarks should be a list of"),
+        (b"not JSON", "landmarks should be a list of"),
+        (b'[[3, 100000, "nose"]]', "landmark 'nose': vertex 100000 of ball, which has the vertices 0 to"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            session.match_again(wrong)
+    with pytest.raises(ValueError, match="there is no whole to match to"):
+        Session(Scene.of(scene.part.full)).match_again(b"[]")
 
 
 def test_a_match_for_what_is_no_longer_shown_is_dropped(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -16,6 +16,7 @@ from partwhole.cli.shared.match_batch import (
     TABLE,
     Entry,
     count_states,
+    landmark_files,
     list_beside,
     match_list,
     pair_folders,
@@ -48,12 +49,13 @@ from partwhole.cli.shared.options import (
 from partwhole.matching.config import MatchOptions
 from partwhole.matching.network.weights import model_path
 from partwhole.matching.session import MatchSession
+from partwhole.mesh.formats.common import counted
 from partwhole.store.cache import Cache
 
 if TYPE_CHECKING:
     from partwhole.matching.search.method import Method
 
-_FILES = "an OFF, OBJ, PLY, STL or GLB file"
+_FILES = "an OFF, OBJ, PLY, STL, GLB or VTK file"
 
 PartArgument = Annotated[
     Path | None, typer.Argument(metavar="PART", help=f"The part: {_FILES}, or a folder of parts.", show_default=False)
@@ -113,6 +115,15 @@ ReportOption = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Write what --output writes, and report.html: one page to look at and to share."),
 ]
+LandmarksOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="FILE",
+        help="Places that are known: a CSV with columns part and whole, numbers of vertices; or give it twice, for landmarks "
+        "of the part and of the whole with the same labels (CSV, .mrk.json of 3D Slicer, .pp of MeshLab). For many parts the "
+        "first is a folder of files named like the parts.",
+    ),
+]
 ResultCacheOption = Annotated[
     bool,
     typer.Option(
@@ -134,6 +145,7 @@ def match(
     yaw_steps: YawStepsOption = None,
     repair: RepairBothOption = None,
     max_vertices: MaxVerticesOption = 5000,
+    landmarks: LandmarksOption = None,
     pictures: PicturesOption = True,
     output: OutputOption = None,
     report: ReportOption = None,
@@ -154,7 +166,7 @@ def match(
     console = Console(as_json=as_json, quiet=quiet)
     if output is not None and report is not None:
         raise ValueError("--report writes what --output does, and more; give one of them")
-    request = _requested(part, whole, pairs)
+    request = _with_landmarks(_requested(part, whole, pairs), landmarks or [], console)
     folder = output or report or request.folder
     _check(request, folder, model, option="--output" if report is None else "--report")
     choices = {
@@ -167,6 +179,7 @@ def match(
         "repair": repair,
         "max_vertices": max_vertices,
         "pictures": pictures,
+        "landmarks": [str(path) for path in landmarks or ()],
     }
     work = _Work(choices, device, open_cache(cache, console), console, page=report is not None)
     if request.many:
@@ -189,7 +202,7 @@ class _Request:
 
     @property
     def reads(self) -> list[Path | None]:
-        return [self.listed, *(file for entry in self.entries for file in (entry.part, entry.whole))]
+        return [self.listed, *(file for entry in self.entries for file in (entry.part, entry.whole, *entry.landmarks))]
 
     @property
     def writes(self) -> list[str]:
@@ -210,6 +223,19 @@ def _requested(part: Path | None, whole: Path | None, pairs: Path | None) -> _Re
     listed = list_beside(part, whole)
     entries = pair_folders(part, whole) if listed is None else read_list(listed, part, whole)
     return _Request(entries, Path(f"{part.resolve().stem}-matches"), listed)
+
+
+def _with_landmarks(request: _Request, given: list[Path], console: Console) -> _Request:
+    """The request with the files of landmarks of each pair."""
+    if not given:
+        return request
+    entries = [replace(entry, landmarks=landmark_files(entry, given, many=request.many)) for entry in request.entries]
+    without = sum(not entry.landmarks for entry in entries)
+    if without:
+        console.note(
+            f"{counted(without, 'part')} of {len(entries)} matched without landmarks: no file is named like them"
+        )
+    return replace(request, entries=entries)
 
 
 def _check(request: _Request, folder: Path, model: str, *, option: str) -> None:
@@ -244,7 +270,10 @@ class _Work:
         start = time.perf_counter()
         with plain_memory_errors(), self.console.stage_progress() as report:
             part, whole = (_existing(path) for path in (entry.part, entry.whole))
-            found = self._session.match(part, whole, repair=self.choices["repair"], progress=report)
+            landmarks = list(entry.landmarks) or None
+            found = self._session.match(
+                part, whole, repair=self.choices["repair"], progress=report, landmarks=landmarks
+            )
         folder = output_folder(place)
         # an older summary must not stand beside a newer map
         (folder / "summary.json").unlink(missing_ok=True)
@@ -255,6 +284,7 @@ class _Work:
         summary: dict[str, Any] = {
             "part": str(entry.part),
             "whole": str(entry.whole),
+            "landmark_files": [str(file) for file in entry.landmarks],
             **summary_of(found),
             "choices": self.choices,
             "files": {**files, "summary.md": folder / "summary.md", "summary.json": folder / "summary.json"},

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from partwhole.cli.shared.config_options import changed_choices, choice_rows, chosen_config, preset_rows
+from partwhole.cli.shared.config_options import (
+    IterationsOption,
+    ListPresetsOption,
+    PresetOption,
+    ResumeOption,
+    RunOption,
+    SeedOption,
+    StartOption,
+    TeacherOption,
+    TrainRequest,
+    ValidateOption,
+    VerticesOption,
+    WatchTestOption,
+    WithOption,
+    WorkersOption,
+    choice_rows,
+    chosen_config,
+    config_with_models,
+    preset_rows,
+)
 from partwhole.cli.shared.console import (
     Console,
     Heartbeat,
@@ -18,11 +36,9 @@ from partwhole.cli.shared.console import (
     command_line,
     plain_memory_errors,
     stop_signal,
-    write_json,
 )
 from partwhole.cli.shared.data_options import (
     DataOption,
-    SetName,
     SetOption,
     check_memory,
     check_recipe_words,
@@ -35,7 +51,6 @@ from partwhole.cli.shared.data_options import (
 )
 from partwhole.cli.shared.options import (
     BLOCK_FOLDER,
-    REQUEST,
     RUN_FILES,
     CacheOption,
     Device,
@@ -45,7 +60,6 @@ from partwhole.cli.shared.options import (
     check_torch,
     load_model,
     model_file,
-    model_option,
     open_cache,
     output_folder,
     suggest_gpu,
@@ -54,81 +68,24 @@ from partwhole.cli.shared.recipe_options import (
     BLOCKS,
     AssetsOption,
     BlocksOption,
-    RecipeName,
     RecipeOption,
     recipe_files,
     recipe_from,
 )
 from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.datasets.transforms import with_fewer_vertices
-from partwhole.matching.config import PRESETS, TrainingConfig, group_of
+from partwhole.matching.config import PRESETS
 
 if TYPE_CHECKING:
     from partwhole.datasets import PairRecipe
     from partwhole.matching.training.train import TrainingRun
 
-# weight of the maps of a teacher, unless it is given
-_TEACHER_WEIGHT = 3.0
 # with fewer vertices for each, the eigenfunctions of a part differ from those of the whole
 _VERTICES_PER_EIGENFUNCTION = 4
 # in a run of any length, as there are in one of the usual length
 _EVALUATIONS = 10
 # evaluations that are printed at the end; the others are in evaluations.csv
 _PRINTED_EVALUATIONS = 12
-
-PresetOption = Annotated[
-    str | None, typer.Option(help=f"Settings to start from: {', '.join(PRESETS)}; those of the data set if not given.")
-]
-WithOption = Annotated[
-    list[str] | None,
-    typer.Option("--with", metavar="NAME=VALUE", help="Change a setting, as in --with rotation=30; may be repeated."),
-]
-IterationsOption = Annotated[
-    int | None, typer.Option(min=1, help="Training iterations, one pair each; those of the preset if not given.")
-]
-SeedOption = Annotated[int | None, typer.Option(min=0, help="Random seed; 0 if not given.")]
-StartOption = Annotated[
-    str | None,
-    model_option(help="Start from the weights of this model; the network then has its size."),
-]
-TeacherOption = Annotated[
-    str | None,
-    model_option(help="Also learn from the maps of this model, as if they were ground truth."),
-]
-VerticesOption = Annotated[
-    int | None,
-    typer.Option(
-        min=300,
-        help="Decimate the surfaces first: wholes to at most this many vertices, parts in proportion to their area. "
-        "With --recipe bodies, bodies have this many at most.",
-    ),
-]
-ValidateOption = Annotated[
-    bool,
-    typer.Option("--validate", help="Hold out a tenth of the parts, and also keep the weights with their lowest loss."),
-]
-WatchTestOption = Annotated[
-    bool,
-    typer.Option("--watch-test", help="Measure errors on the test pairs during training; nothing is selected by them."),
-]
-RunOption = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", metavar="DIR", help="Folder of the run; named after data and seed if not given."),
-]
-ResumeOption = Annotated[
-    Path | None,
-    typer.Option(metavar="DIR", help="Resume the run in this folder, which says what its data and settings are."),
-]
-WorkersOption = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        help="Processes that compute eigenfunctions, or that make the pairs of a recipe; by the cores if not given.",
-    ),
-]
-ListPresetsOption = Annotated[
-    bool, typer.Option("--list-presets", help="Print the presets and all settings, and exit.")
-]
 
 
 def train(
@@ -198,7 +155,7 @@ def train(
             # files, so that the run can be resumed from any folder
             start=None if start is None else str(model_file(start).resolve()),
             teacher=None if teacher is None else str(model_file(teacher).resolve()),
-            config=_config_with_models(config, changes or (), start=start, teacher=teacher),
+            config=config_with_models(config, changes or (), start=start, teacher=teacher),
             validate=validate,
             watch_test=watch_test,
             device=device or "cpu",
@@ -211,82 +168,6 @@ def train(
     _run(request, folder, console, resume=resume is not None, workers=workers, cache=cache)
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrainRequest:
-    """What to train on and how; written into the folder of the run, so that `--resume` needs nothing else.
-
-    Attributes
-    ----------
-    data : folder of the data set; None for generated bodies
-    set : which data set it is; None: there is none, but a recipe
-    preset : that the settings started from; None: the defaults
-    config : all settings
-    validate : hold out a tenth of the parts
-    watch_test : measure errors on the test pairs
-    device : where to compute
-    start, teacher : files of the weights to start from, and of the network whose maps are learned from
-    vertices : wholes are decimated to at most this many; None: no decimation
-    recipe : that makes the pairs; None: they are those of the data set
-    assets : folder of the files it needs
-    blocks : so many it makes, at most
-    """
-
-    data: str | None
-    set: SetName | None
-    preset: str | None
-    config: TrainingConfig
-    validate: bool
-    watch_test: bool
-    device: Device
-    start: str | None = None
-    teacher: str | None = None
-    vertices: int | None = None
-    recipe: RecipeName | None = None
-    assets: str | None = None
-    blocks: int | None = None
-
-    @property
-    def label(self) -> str:
-        """Name of the run: the data set, the recipe, or the folder of the user's own pairs."""
-        own = Path(self.data).name if self.data and self.set == "folder" else None
-        return own or self.set or f"recipe-{self.recipe}"
-
-    def to_json(self) -> dict[str, Any]:
-        """All fields, as JSON can hold them."""
-        return {**vars(self), "config": self.config.to_json()}
-
-    def write(self, folder: Path) -> None:
-        """Write it into the folder of the run."""
-        write_json(folder / REQUEST, self.to_json())
-
-    @classmethod
-    def read(cls, folder: Path) -> TrainRequest:
-        """The request that the run in a folder was started with."""
-        path = folder / REQUEST
-        if not path.is_file():
-            raise ValueError(
-                f"{folder} is not the folder of a run: it has no {REQUEST}, which `partwhole train` writes"
-            )
-        try:
-            held = json.loads(path.read_text(encoding="utf-8"))
-            config = TrainingConfig.from_json(held.pop("config"))
-            request = cls(config=config, **held)
-        except (ValueError, TypeError, KeyError, AttributeError) as fault:
-            raise ValueError(f"{path} is damaged ({fault}); start the run again, in another folder") from None
-        known = request.set in get_args(SetName) if request.recipe is None else request.recipe in get_args(RecipeName)
-        if not known or request.device not in get_args(Device):
-            source = f"set {request.set!r}" if request.recipe is None else f"recipe {request.recipe!r}"
-            raise ValueError(f"{path} is damaged ({source}, device {request.device!r}); start the run again")
-        return request
-
-    def moved(self, data: Path | None, device: Device | None, assets: Path | None = None) -> TrainRequest:
-        """The same with data, or assets, in another folder now, or on another device."""
-        check_recipe_words(self.recipe, {"--data": data}, only={"--assets": assets})
-        place = self.data if data is None else str(data.resolve())
-        files = self.assets if assets is None else str(assets.resolve())
-        return replace(self, data=place, device=device or self.device, assets=files)
-
-
 def _refuse_when_resuming(given: dict[str, Any]) -> None:
     """Raise ValueError for options that a run which is resumed has already."""
     misplaced = [option for option, value in given.items() if value is not None]
@@ -294,23 +175,6 @@ def _refuse_when_resuming(given: dict[str, Any]) -> None:
         raise ValueError(
             f"{misplaced[0]} can't be changed in a run that is resumed; leave it out, or start another run"
         )
-
-
-def _config_with_models(
-    config: TrainingConfig, changes: list[str] | tuple[()], *, start: str | None, teacher: str | None
-) -> TrainingConfig:
-    """The settings with the size of the model to start from, and with a weight for the maps of the teacher."""
-    if start is not None:
-        fixed = [name for name in changed_choices(changes) if group_of(name)[0] == "network" and name != "dropout"]
-        if fixed:
-            raise ValueError(
-                f"--with {fixed[0]} can't be changed with --start, whose size is fixed; leave one of them out"
-            )
-        network = load_model(start, "cpu").config.network
-        config = config.with_changes(network=replace(network, dropout=config.network.dropout))
-    if teacher is not None and not config.loss.correspondence_weight:
-        config = config.with_changes(correspondence_weight=_TEACHER_WEIGHT)
-    return config
 
 
 def _run(

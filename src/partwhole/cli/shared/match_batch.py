@@ -16,7 +16,8 @@ from partwhole.cli.shared.console import Console, write_text
 from partwhole.cli.shared.match_output import SUMMARY
 from partwhole.datasets.synthetic.folder import mesh_files, named_surface, surface_files
 from partwhole.mesh.formats.common import counted
-from partwhole.mesh.io import FORMATS
+from partwhole.mesh.formats.detect import FORMATS
+from partwhole.mesh.landmarks import ENDINGS
 from partwhole.store.text import table_rows
 
 # the table of results; the list that `partwhole dataset make` writes has the same name
@@ -27,11 +28,12 @@ _COLUMNS_WRITTEN = ("name", "part", "whole", "state", "doubtful", "distortion", 
 
 @dataclass(frozen=True)
 class Entry:
-    """A pair to match: the files of a part and of its whole, and the name of the folder of the result."""
+    """A pair to match: the files of a part and of its whole, the name of the folder of the result, and files of landmarks."""
 
     name: str
     part: Path
     whole: Path
+    landmarks: tuple[Path, ...] = ()
 
 
 def read_list(path: Path, parts: Path | None = None, wholes: Path | None = None) -> list[Entry]:
@@ -90,6 +92,27 @@ def pair_folders(parts: Path, wholes: Path) -> list[Entry]:
             "--pairs a list with the columns part,whole"
         )
     return _with_unique_names([Entry(part.stem, part, by_name[part.stem][0]) for part in of_parts])
+
+
+def landmark_files(entry: Entry, given: list[Path], *, many: bool) -> tuple[Path, ...]:
+    """The files of landmarks of a pair: as given; or, where the first is a folder, the one in it that is named like the part.
+
+    Without such a file there are no landmarks.
+    """
+    missing = next((path for path in given if not path.exists()), None)
+    if missing is not None:
+        raise ValueError(f"file not found: --landmarks {missing}; give a {', '.join(ENDINGS)} file")
+    first, *others = given
+    if len(others) > 1:
+        raise ValueError(f"--landmarks is given once, for part and whole, or twice, for each of them; got {len(given)}")
+    if not first.is_dir():
+        if many:
+            raise ValueError(
+                f"--landmarks {first} is for one part; for many give a folder with files that are named like the parts"
+            )
+        return tuple(given)
+    found = [first / f"{entry.part.stem}{ending}" for ending in ENDINGS]
+    return next(((path, *others) for path in found if path.is_file()), ())
 
 
 @dataclass(frozen=True)
@@ -203,7 +226,8 @@ def _finished(place: Path, entry: Entry, choices: Mapping[str, Any]) -> dict[str
         summary = json.loads((place / SUMMARY).read_text(encoding="utf-8"))
         same = summary["choices"] == json.loads(json.dumps(dict(choices)))
         same = same and (summary["part"], summary["whole"]) == (str(entry.part), str(entry.whole))
-        newest = max(file.stat().st_mtime for file in (entry.part, entry.whole))
+        same = same and summary["landmark_files"] == [str(file) for file in entry.landmarks]
+        newest = max(file.stat().st_mtime for file in (entry.part, entry.whole, *entry.landmarks))
         return summary if same and newest <= (place / SUMMARY).stat().st_mtime else None
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -11,6 +11,7 @@ import numpy as np
 
 from partwhole.cli.shared.console import write_arrays, write_json, write_text
 from partwhole.matching.cache.results import code_version, version_of
+from partwhole.matching.saved import ARRAYS, RESULT, save
 from partwhole.matching.scans.units import percent as share
 from partwhole.mesh import Mesh
 from partwhole.mesh.formats.common import counted
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 MAP, SUMMARY = "map.npz", "summary.json"
 WRITES = (
-    *(MAP, "map.csv", "map.vts", "part.ply", "whole.ply", "map.png", "confidence.png"),
+    *(MAP, "map.csv", "map.vts", "part.ply", "whole.ply", ARRAYS, RESULT, "map.png", "confidence.png"),
     *("summary.md", SUMMARY, "report.html"),
 )
 # vertices; larger surfaces are drawn as they were matched, since more vertices don't show in the picture
@@ -37,13 +38,15 @@ _LISTED_REGIONS = 20
 def write_map(folder: Path, found: MatchResult) -> dict[str, Path]:
     """Write map.npz, map.csv, map.vts, part.ply and whole.ply; the order of the vertices is the same in all of them.
 
+    result.json and result.npz hold all of the result, but for the surfaces, which `partwhole.load` reads from the .ply files.
+
     map.npz holds vertex_map, confidence, doubtful and matched, one entry for each vertex of the part, and vertex_map_before
     if the map was refined. In map.csv vertices are counted from 0, in map.vts from 1, as is customary.
     """
     from partwhole.mesh.io import write_mesh
     from partwhole.viewer.figures.map_figures import coordinate_colors
 
-    files = {name: folder / name for name in (MAP, "map.csv", "map.vts", "part.ply", "whole.ply")}
+    files = {name: folder / name for name in (MAP, "map.csv", "map.vts", "part.ply", "whole.ply", RESULT, ARRAYS)}
     arrays: dict[str, np.ndarray] = {
         "vertex_map": found.vertex_map.astype(np.int64),
         "confidence": found.confidence.astype(np.float32),
@@ -62,6 +65,7 @@ def write_map(folder: Path, found: MatchResult) -> dict[str, Path]:
     colors = coordinate_colors(found.whole)
     write_mesh(found.whole, files["whole.ply"], colors=colors)
     write_mesh(found.part, files["part.ply"], colors=found.transfer(colors))
+    save(found, folder, surfaces={"part.ply": found.part, "whole.ply": found.whole})
     return files
 
 
@@ -215,6 +219,10 @@ def summary_of(found: MatchResult) -> dict[str, Any]:
             "loss_before": found.losses[0] if found.losses else None,
             "loss_after": min(found.losses) if found.losses else None,
         },
+        "landmarks": [
+            {"label": one.label, "part": one.part, "whole": one.whole, "before": one.before, "use": one.use}
+            for one in found.landmarks
+        ],
         "warnings": [as_options(text) for text in found.warnings],
         "notes": [as_options(text) for text in found.notes],
         "from_cache": found.from_cache,
@@ -250,6 +258,8 @@ def summary_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
             f"{share(summary['doubtful'])} of the area, {counted(len(summary['doubtful_regions']), 'region')}",
         ),
     ]
+    if summary["landmarks"]:
+        rows.append(("landmarks", _landmarks_in_short(summary["landmarks"])))
     if summary["unmatched_vertices"]:
         rows.append(("unmatched vertices", str(summary["unmatched_vertices"])))
     steps = summary["refinement"]
@@ -295,6 +305,14 @@ def _csv(found: MatchResult) -> str:
     )
     body = "\n".join(f"{number},{place},{sure:g},{doubt}" for number, (place, sure, doubt) in enumerate(rows))
     return f"part_vertex,whole_vertex,confidence,doubtful\n{body}\n"
+
+
+def _landmarks_in_short(landmarks: list[dict[str, Any]]) -> str:
+    """How many, and how far off the map was without them."""
+    off = [one["before"] for one in landmarks if one["before"] is not None]
+    used = sum(one["use"] == "sure" for one in landmarks)
+    told = f"; without them the map is off by {', '.join(f'{100 * value:.1f}' for value in off)} % of √area there"
+    return f"{used} of {len(landmarks)} used{told if off else ''}"
 
 
 def _size(given: int, matched: int) -> str:

@@ -14,8 +14,7 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole.datasets.cutting.views import random_eyes, seen_faces
 from partwhole.geodesics import geodesic_distances
-from partwhole.mesh import Mesh
-from partwhole.mesh.surface import check_mesh
+from partwhole.mesh import Mesh, SurfaceLike, as_mesh
 from partwhole.store.arguments import as_array, as_numbers, check_seed
 
 Point = Sequence[float] | np.ndarray
@@ -54,7 +53,7 @@ class Cut:
         return self.part.area / self.whole.area
 
 
-def cut_plane(mesh: Mesh, origin: Point, normal: Point) -> Cut:
+def cut_plane(mesh: SurfaceLike, origin: Point, normal: Point) -> Cut:
     """Keep the side of a plane that its normal points to: vertices x with ⟨x − origin, normal⟩ ≥ 0.
 
     The largest connected piece is kept.
@@ -71,7 +70,7 @@ def cut_plane(mesh: Mesh, origin: Point, normal: Point) -> Cut:
     >>> cut_plane(sphere(1000), origin=(0, 0, 0), normal=(0, 0, 1)).part
     Mesh('sphere': 500 vertices, 943 faces, 1 boundary loops, 1 components)
     """
-    check_mesh(mesh)
+    mesh = as_mesh(mesh)
     point, direction = _checked_vector(origin, "origin"), _checked_vector(normal, "normal")
     if not direction.any():
         raise ValueError("normal=(0, 0, 0) has no direction")
@@ -79,7 +78,7 @@ def cut_plane(mesh: Mesh, origin: Point, normal: Point) -> Cut:
 
 
 def cut_balls(
-    mesh: Mesh,
+    mesh: SurfaceLike,
     centres: int | Sequence[int] | np.ndarray,
     radius: float | Float[np.ndarray, "b"],
     *,
@@ -96,7 +95,7 @@ def cut_balls(
     radius : of all balls, or one for each, in the units of the vertices
     method : how distances are measured, as in `geodesic_distances`
     """
-    check_mesh(mesh)
+    mesh = as_mesh(mesh)
     sources = np.atleast_1d(as_array("centres must be a list of vertex numbers", centres))
     if sources.ndim != 1 or len(sources) == 0 or not np.issubdtype(sources.dtype, np.integer):
         raise ValueError(f"centres must be a list of vertex numbers, got {centres!r}")
@@ -112,7 +111,7 @@ def cut_balls(
     return _keep(mesh, beyond > 0, "the balls")
 
 
-def cut_views(mesh: Mesh, eyes: Point | Sequence[Point]) -> Cut:
+def cut_views(mesh: SurfaceLike, eyes: Point | Sequence[Point]) -> Cut:
     """Keep the faces that at least one of several cameras sees, as a scanner or a depth camera would.
 
     A face is seen if it is turned towards the camera, not too slanted, and nothing hides it; see `seen_faces`. The
@@ -129,14 +128,14 @@ def cut_views(mesh: Mesh, eyes: Point | Sequence[Point]) -> Cut:
     >>> [round(cut_views(sphere(1000), (0, 0, distance)).area_share, 2) for distance in (1.5, 4)]
     [0.12, 0.31]
     """
-    check_mesh(mesh)
+    mesh = as_mesh(mesh)
     places = np.atleast_2d(as_numbers("eyes", eyes))
     if places.ndim != 2 or places.shape[1] != 3 or len(places) == 0 or not np.isfinite(places).all():
         raise ValueError(f"eyes must be points of three finite numbers, got shape {places.shape}")
     return _keep_faces(mesh, np.any([seen_faces(mesh, eye) for eye in places], axis=0), "the views")
 
 
-def random_cuts(mesh: Mesh, recipe: Recipe = "pfaust-m", seed: int | np.random.Generator = 0) -> Cut:
+def random_cuts(mesh: SurfaceLike, recipe: Recipe = "pfaust-m", seed: int | np.random.Generator = 0) -> Cut:
     """A part made like those of the published data sets; radii are for area 1 and scale with √area.
 
     Parameters
@@ -154,7 +153,7 @@ def random_cuts(mesh: Mesh, recipe: Recipe = "pfaust-m", seed: int | np.random.G
     >>> 0.4 <= random_cuts(sphere(1000), "holes", seed=3).area_share <= 0.7
     True
     """
-    check_mesh(mesh)
+    mesh = as_mesh(mesh)
     check_seed(seed)
     if mesh.area == 0:
         raise ValueError(f"{mesh.name} has area 0; the recipes are for surfaces with area")

@@ -11,8 +11,7 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole.datasets.cutting.triangulations import PointFinder
 from partwhole.geodesics import geodesic_distances
-from partwhole.mesh import Mesh, decimate
-from partwhole.mesh.surface import check_mesh
+from partwhole.mesh import Mesh, SurfaceLike, as_mesh, decimate
 from partwhole.store.arguments import check_number, check_seed
 
 DamageKind = Literal["split", "two pieces", "torn", "jagged", "smooth boundary", "uneven", "filled", "noisy"]
@@ -43,7 +42,7 @@ class Damaged:
 
 
 def damaged(
-    part: Mesh,
+    part: SurfaceLike,
     seed: int | np.random.Generator = 0,
     *,
     scale: float | None = None,
@@ -71,7 +70,7 @@ def damaged(
     >>> bool(np.linalg.norm(there - found.mesh.vertices[found.vertices], axis=1).max() < 0.05 * part.area**0.5)
     True
     """
-    check_mesh(part, "part")
+    part = as_mesh(part, name="part")
     check_seed(seed)
     if scale is not None:
         check_number("scale", scale)

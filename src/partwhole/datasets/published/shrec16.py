@@ -19,7 +19,7 @@ from partwhole.mesh import Mesh
 from partwhole.mesh.formats import off
 from partwhole.mesh.formats.common import counted
 from partwhole.mesh.io import read_mesh
-from partwhole.mesh.repair import duplicate_faces
+from partwhole.mesh.topology import duplicate_faces
 from partwhole.store.arguments import checked_path
 
 Damage = Literal["cuts", "holes"]

@@ -5,6 +5,7 @@ A piece is a function that is negative inside, zero on the surface and about the
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -26,7 +27,7 @@ _RELAXATIONS = 5
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Piece:
+class Piece(ABC):
     """A piece of a solid, in axes of its own: x = centre + turn · (own coordinates).
 
     Attributes
@@ -43,13 +44,13 @@ class Piece:
     hollow: bool = False
 
     @property
+    @abstractmethod
     def half(self) -> Float[np.ndarray, "3"]:
         """Half the sides of a box around the piece, in its own axes."""
-        raise NotImplementedError
 
+    @abstractmethod
     def own_distance(self, points: Points) -> Values:
         """Negative inside, in the piece's own axes."""
-        raise NotImplementedError
 
     def distance(self, points: Points) -> Values:
         own = points - np.asarray(self.centre)

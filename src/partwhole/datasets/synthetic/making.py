@@ -17,7 +17,7 @@ from partwhole.datasets.cutting.cuts import Recipe, random_cuts
 from partwhole.datasets.synthetic.folder import FolderPairs, surface_files
 from partwhole.datasets.synthetic.generated import BodyPoses
 from partwhole.datasets.synthetic.made_folder import MadeFolder
-from partwhole.mesh import Mesh
+from partwhole.mesh import Mesh, as_mesh
 from partwhole.mesh.io import read_mesh
 from partwhole.store.arguments import Progress, check_progress, checked_path
 from partwhole.store.text import displayable
@@ -77,7 +77,7 @@ def make_set(
 
     Parameters
     ----------
-    source : folder with OFF, OBJ, PLY, STL or GLB files (folders inside it are not looked into), or meshes by name, such
+    source : folder with OFF, OBJ, PLY, STL, GLB or VTK files (folders inside it are not looked into), or meshes by name, such
         as `BodyPoses`
     output : folder for the set, new or empty, or of a run that was interrupted
     recipe : how parts are cut, see `random_cuts`
@@ -260,7 +260,13 @@ def _meshes_of(source: str | os.PathLike[str] | Mapping, repair: bool) -> _Meshe
         identity = source.describe() if isinstance(source, BodyPoses) else {"kind": "given"}
         said = "generated bodies; pose0 is the rest pose" if isinstance(source, BodyPoses) else "meshes in memory"
         is_decided = isinstance(source, BodyPoses)
-        return _Meshes({name: name for name in source}, lambda name: (source[name], ""), said, identity, is_decided)
+        return _Meshes(
+            {name: name for name in source},
+            lambda name: (as_mesh(source[name], name=name), ""),
+            said,
+            identity,
+            is_decided,
+        )
     folder = checked_path("source", source)
     if not folder.is_dir():
         raise FileNotFoundError(f"{source} is no folder; give one that holds meshes")

@@ -26,6 +26,49 @@ _SIZE, _TRIANGULATION, _YAW, _CUT, _WHOLES, _RECIPE, _DAMAGE = range(12, 19)
 _KEPT = 256
 
 
+@dataclass(frozen=True, kw_only=True)
+class PairOptions:
+    """How pairs are made of surfaces in poses: the options that `people_pairs`, `thing_pairs` and their like share.
+
+    Attributes
+    ----------
+    n_vertices : of a whole, and of what a part is cut from: a number, or the least and the most
+    recipe : how parts are cut, see `random_cuts`; one of several is drawn for each part
+    parts_per_pose : parts cut from each pose
+    wholes_per_part : number of different wholes for each part
+    yaw : every surface is rotated about the vertical, y, by a random angle between −yaw and yaw, in degrees
+    triangulations : how many there are of the surfaces that can share one, half for parts and half for wholes
+    strength : of the poses
+    damage : share of the parts that get the damage of scans: noise, holes torn or filled, other boundaries, uneven
+        triangles, two pieces; the ground truth then covers the vertices that have one
+    seed : decides everything
+    name : what to call the set in tables; None: by what it holds
+    """
+
+    n_vertices: Sizes
+    recipe: Recipe | Sequence[Recipe] = ("pfaust-m", "pfaust-h", "cuts", "holes")
+    parts_per_pose: int = 1
+    wholes_per_part: int = 1
+    yaw: float = 180.0
+    triangulations: int = 4
+    strength: float = 1.0
+    damage: float = 0.0
+    seed: int = 0
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        checked_recipes(self.recipe)
+        for count in ("parts_per_pose", "wholes_per_part"):
+            if getattr(self, count) < 1:
+                raise ValueError(f"{count}={getattr(self, count)} must be at least 1")
+        if not 0 <= self.damage <= 1:
+            raise ValueError(f"damage={self.damage} must lie between 0 and 1")
+        if self.triangulations < 2:
+            raise ValueError(f"triangulations={self.triangulations} must be at least 2, one for parts, one for wholes")
+        if not 0 <= self.yaw <= 180:
+            raise ValueError(f"yaw={self.yaw} must lie between 0 and 180 degrees")
+
+
 @dataclass(frozen=True, eq=False)
 class PosedSurfaces:
     """Surfaces in poses, some of which share a fine triangulation, and the coarse triangulations made of it.
@@ -40,9 +83,7 @@ class PosedSurfaces:
     fine : vertices of a body in a pose
     family : for each body all that have the same fine triangulation, itself included
     sizes : least and most vertices of a coarse triangulation
-    triangulations : how many there are for each family, half for parts and half for wholes
-    yaw : the largest angle about the vertical, in degrees
-    seed : decides everything
+    options : how many triangulations each family has, the largest yaw and the seed, and how pairs are made
     """
 
     keys: list[WholeKey]
@@ -50,27 +91,19 @@ class PosedSurfaces:
     fine: Callable[[int, int], Float[np.ndarray, "f 3"]]
     family: dict[int, tuple[int, ...]]
     sizes: tuple[int, int]
-    triangulations: int
-    yaw: float
-    seed: int
-
-    def __post_init__(self) -> None:
-        if self.triangulations < 2:
-            raise ValueError(f"triangulations={self.triangulations} must be at least 2, one for parts, one for wholes")
-        if not 0 <= self.yaw <= 180:
-            raise ValueError(f"yaw={self.yaw} must lie between 0 and 180 degrees")
+    options: PairOptions
 
     def random(self, *numbers: int) -> np.random.Generator:
-        return random_stream(self.seed, *numbers)
+        return random_stream(self.options.seed, *numbers)
 
     def number_of_part(self, key: PartKey) -> int:
         """Which triangulation the part is cut from: one of the even numbers."""
-        halves = (self.triangulations + 1) // 2
+        halves = (self.options.triangulations + 1) // 2
         return 2 * int(self.random(_TRIANGULATION, key.body, key.pose, key.part + 1).integers(halves))
 
     def number_of_whole(self, key: WholeKey) -> int:
         """Which triangulation the whole has: one of the odd numbers."""
-        return 1 + 2 * int(self.random(_TRIANGULATION, key.body, key.pose).integers(self.triangulations // 2))
+        return 1 + 2 * int(self.random(_TRIANGULATION, key.body, key.pose).integers(self.options.triangulations // 2))
 
     @cached_property
     def triangulation(self) -> Callable[[int, int], Triangulation]:
@@ -130,7 +163,7 @@ class PosedSurfaces:
         )
 
     def turned(self, mesh: Mesh, *numbers: int) -> Mesh:
-        angle = np.radians(self.yaw) * self.random(_YAW, *numbers).uniform(-1, 1)
+        angle = np.radians(self.options.yaw) * self.random(_YAW, *numbers).uniform(-1, 1)
         centred = mesh.vertices - mesh.vertices.mean(axis=0)
         return Mesh(centred @ rotation_about((0.0, 1.0, 0.0), angle).T, mesh.faces, name=mesh.name)
 
@@ -148,37 +181,22 @@ class _Part:
     weights: Float[np.ndarray, "g c"] | None
 
 
-def pairs_of(
-    posed: PosedSurfaces,
-    recipe: Recipe | Sequence[Recipe],
-    *,
-    poses: int,
-    parts: int,
-    wholes: int,
-    same: float,
-    damage: float,
-    name: str,
-) -> Pairs:
+def pairs_of(posed: PosedSurfaces, poses: int, name: str, *, same_person: float = 1.0) -> Pairs:
     """Parts cut from every pose but the first, each with wholes of its family in other poses.
 
     Parameters
     ----------
-    posed : the surfaces
-    recipe : how parts are cut, see `random_cuts`; one of several is drawn for each part
+    posed : the surfaces, and how pairs are made of them
     poses : of each body, without its rest pose
-    parts : cut from each pose
-    wholes : for each part
-    same : share of the pairs whose whole is the body that the part was cut from
-    damage : share of the parts that are damaged, see `damaged`
-    name : of the set
+    name : of the set, unless the options have one
+    same_person : share of the pairs whose whole is the body that the part was cut from
     """
-    recipes = checked_recipes(recipe)
-    for what, value in (("poses", poses), ("parts_per_pose", parts), ("wholes_per_part", wholes)):
-        if value < 1:
-            raise ValueError(f"{what}={value} must be at least 1")
-    for what, share in (("same_person", same), ("damage", damage)):
-        if not 0 <= share <= 1:
-            raise ValueError(f"{what}={share} must lie between 0 and 1")
+    options = posed.options
+    recipes = checked_recipes(options.recipe)
+    if poses < 1:
+        raise ValueError(f"poses={poses} must be at least 1")
+    if not 0 <= same_person <= 1:
+        raise ValueError(f"same_person={same_person} must lie between 0 and 1")
 
     @lru_cache(maxsize=_KEPT)
     def whole(key: WholeKey) -> tuple[Mesh, float]:
@@ -193,7 +211,7 @@ def pairs_of(
         drawn = recipes[int(posed.random(_RECIPE, *numbers).integers(len(recipes)))]
         cut = random_cuts(mesh, drawn, posed.random(_CUT, *numbers))
         stream = posed.random(_DAMAGE, *numbers)
-        if stream.random() < damage:
+        if stream.random() < options.damage:
             found = damaged(cut.part, stream, scale=1.0)
             return _Part(
                 posed.turned(found.mesh, *numbers), found.vertices, cut.vertex_map[found.corners], found.weights
@@ -216,11 +234,11 @@ def pairs_of(
         own = [key for key in posed.keys if key.body == body and key.pose != pose]
         family = set(posed.family[body])
         others = [key for key in posed.keys if key.body in family and key.body != body]
-        for number in range(parts):
+        for number in range(options.parts_per_pose):
             rng = posed.random(_WHOLES, body, pose, number)
-            chosen = _choose(rng, own, others, wholes, same)
+            chosen = _choose(rng, own, others, options.wholes_per_part, same_person)
             keys += [(PartKey(plan, body, pose, number), key) for key in chosen]
-    return Pairs(keys, load, name=name)
+    return Pairs(keys, load, name=options.name or name)
 
 
 def _choose(

@@ -154,9 +154,9 @@ class DefaultRecipe(PairRecipe):
         common = {**_COMMON, "triangulations": 4, "seed": seed}
         if kind == "people":
             which = sorted(rng.choice(TRAINING_PEOPLE, 8, replace=False).tolist())
-            return people_pairs(_people(self.assets), 5, which=which, n_vertices=(900, 2400), **common)
+            return people_pairs(people_in(self.assets), 5, which=which, n_vertices=(900, 2400), **common)
         if kind == "faces":
-            return face_pairs(_faces(self.assets), 8, 4, n_vertices=(1000, 2400), **common)
+            return face_pairs(faces_in(self.assets), 8, 4, n_vertices=(1000, 2400), **common)
         common["n_vertices"] = 800, 2200
         if kind == "things":
             return thing_pairs(4, 6, **common)
@@ -225,10 +225,10 @@ def _sha256(path: Path) -> str:
 
 
 @lru_cache(maxsize=1)
-def _people(assets: Path) -> People:
+def people_in(assets: Path) -> People:
     return People(assets)
 
 
 @lru_cache(maxsize=1)
-def _faces(assets: Path) -> Faces:
+def faces_in(assets: Path) -> Faces:
     return Faces(assets)

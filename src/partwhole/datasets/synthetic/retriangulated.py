@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 from jaxtyping import Float
@@ -20,15 +20,22 @@ from partwhole.datasets.shapes.faces import Faces
 from partwhole.datasets.shapes.people import People
 from partwhole.datasets.shapes.things import Kind, Thing, make_thing
 from partwhole.datasets.synthetic.generated import BodyPoses, WholeKey
-from partwhole.datasets.synthetic.posed import POSE, SHAPE, PosedSurfaces, Sizes, checked_sizes, pairs_of, random_stream
+from partwhole.datasets.synthetic.posed import (
+    POSE,
+    SHAPE,
+    PairOptions,
+    PosedSurfaces,
+    checked_sizes,
+    pairs_of,
+    random_stream,
+)
 from partwhole.mesh import Mesh
 from partwhole.store.arguments import check_whole_number, in_short
 
 # how many times more vertices a generated shape has than its largest triangulation
 _FINER = 2.5
-_RECIPES: tuple[Recipe, ...] = ("pfaust-m", "pfaust-h", "cuts", "holes")
 # things and heads are matched as scans see them, too
-_ALL_RECIPES: tuple[Recipe, ...] = (*_RECIPES, "views", "piece")
+_ALL_RECIPES: tuple[Recipe, ...] = ("pfaust-m", "pfaust-h", "cuts", "holes", "views", "piece")
 
 
 def people_pairs(
@@ -37,16 +44,8 @@ def people_pairs(
     parts_per_pose: int = 1,
     *,
     which: Sequence[int] | None = None,
-    n_vertices: Sizes = (2000, 5000),
-    recipe: Recipe | Sequence[Recipe] = _RECIPES,
-    wholes_per_part: int = 1,
     same_person: float = 0.5,
-    yaw: float = 180.0,
-    triangulations: int = 16,
-    strength: float = 1.0,
-    damage: float = 0.0,
-    seed: int = 0,
-    name: str | None = None,
+    **options: Any,
 ) -> Pairs:
     """Parts cut from people in random poses; the whole is the same person, or another one, in another pose.
 
@@ -64,17 +63,9 @@ def people_pairs(
     poses : of each person
     parts_per_pose : parts cut from each of these
     which : numbers of the people; all if None. Hold some out for tests
-    n_vertices : of a whole, and of what a part is cut from: a number, or the least and the most
-    recipe : how parts are cut, see `random_cuts`; one of several is drawn for each part
-    wholes_per_part : number of different wholes for each part
     same_person : share of the pairs whose whole is the person that the part was cut from
-    yaw : every surface is rotated about the vertical, y, by a random angle between −yaw and yaw, in degrees
-    triangulations : how many there are in all, half for parts and half for wholes
-    strength : of the poses, see `People.pose`
-    damage : share of the parts that get the damage of scans: noise, holes torn or filled, other boundaries, uneven
-        triangles, two pieces; the ground truth then covers the vertices that have one
-    seed : decides everything
-    name : what to call the set in tables
+    **options : those of `PairOptions`, with 2000 to 5000 vertices and 16 triangulations in all if not given; `strength` is
+        that of `People.pose`
     """
     if not isinstance(people, People):
         raise ValueError(f"people must be People, got {in_short(people)}; use pw.datasets.People(path)")
@@ -82,33 +73,23 @@ def people_pairs(
     beyond = [k for k in numbers if not 0 <= k < len(people)]
     if beyond or not numbers or len(set(numbers)) < len(numbers):
         raise ValueError(f"which={which} must name different people out of 0 to {len(people) - 1}, at least one")
-    low, high = checked_sizes(n_vertices, people.n_vertices)
+    made = PairOptions(**{"n_vertices": (2000, 5000), "triangulations": 16, **options}, parts_per_pose=parts_per_pose)
+    sizes = checked_sizes(made.n_vertices, people.n_vertices)
 
     def fine(body: int, pose: int) -> Float[np.ndarray, "f 3"]:
         if pose == 0:
             return people.rest(body).vertices
-        return people.pose_vertices(body, random_stream(seed, POSE, body, pose), strength)
+        return people.pose_vertices(body, random_stream(made.seed, POSE, body, pose), made.strength)
 
     posed = PosedSurfaces(
         [WholeKey("person", k, pose) for k in numbers for pose in range(poses + 1)],
         people.rest,
         fine,
         dict.fromkeys(numbers, numbers),
-        (low, high),
-        triangulations,
-        yaw,
-        seed,
+        sizes,
+        made,
     )
-    return pairs_of(
-        posed,
-        recipe,
-        poses=poses,
-        parts=parts_per_pose,
-        wholes=wholes_per_part,
-        same=same_person,
-        damage=damage,
-        name=name or f"{len(numbers)} people",
-    )
+    return pairs_of(posed, poses, f"{len(numbers)} people", same_person=same_person)
 
 
 def retriangulated_body_pairs(
@@ -117,20 +98,17 @@ def retriangulated_body_pairs(
     parts_per_pose: int = 1,
     *,
     plans: Plan | Sequence[Plan] = ("biped", "quadruped", "hand"),
-    n_vertices: Sizes = (1000, 2000),
-    recipe: Recipe | Sequence[Recipe] = _RECIPES,
-    wholes_per_part: int = 1,
-    yaw: float = 180.0,
-    triangulations: int = 4,
-    strength: float = 1.0,
-    damage: float = 0.0,
-    seed: int = 0,
-    name: str | None = None,
+    **options: Any,
 ) -> Pairs:
     """Like `body_pairs`, with a different triangulation and yaw for each part and each whole.
 
-    The whole is the body that the part was cut from, in another pose. Parameters are those of `people_pairs` and of
-    `body_pairs`; `triangulations` are made for each body.
+    The whole is the body that the part was cut from, in another pose.
+
+    Parameters
+    ----------
+    n_bodies, poses, plans : see `body_pairs`
+    parts_per_pose : parts cut from each pose
+    **options : those of `PairOptions`, with 1000 to 2000 vertices if not given; `triangulations` are made for each body
 
     Examples
     --------
@@ -138,28 +116,19 @@ def retriangulated_body_pairs(
     >>> pairs[0].name, pairs[0].ground_truth.kind
     ('hand00-pose1 part 0 → hand00-pose0', 'barycentric')
     """
-    low, high = checked_sizes(n_vertices)
-    bodies = BodyPoses(n_bodies, poses, plans=plans, n_vertices=int(_FINER * high), strength=strength, seed=seed)
+    made = PairOptions(**{"n_vertices": (1000, 2000), **options}, parts_per_pose=parts_per_pose)
+    sizes = checked_sizes(made.n_vertices)
+    finer = int(_FINER * sizes[1])
+    bodies = BodyPoses(n_bodies, poses, plans=plans, n_vertices=finer, strength=made.strength, seed=made.seed)
     posed = PosedSurfaces(
         list(bodies.keys_of_all),
         lambda body: bodies.body(body).rest,
         lambda body, pose: bodies.posed(WholeKey(bodies.plans[body % len(bodies.plans)], body, pose)).vertices,
         {body: (body,) for body in range(n_bodies)},
-        (low, high),
-        triangulations,
-        yaw,
-        seed,
+        sizes,
+        made,
     )
-    return pairs_of(
-        posed,
-        recipe,
-        poses=poses,
-        parts=parts_per_pose,
-        wholes=wholes_per_part,
-        same=1.0,
-        damage=damage,
-        name=name or f"{n_bodies} bodies ({', '.join(bodies.plans)})",
-    )
+    return pairs_of(posed, poses, f"{n_bodies} bodies ({', '.join(bodies.plans)})")
 
 
 def thing_pairs(
@@ -168,29 +137,21 @@ def thing_pairs(
     parts_per_pose: int = 1,
     *,
     kinds: Kind | Sequence[Kind] | None = None,
-    n_vertices: Sizes = (1000, 2000),
-    recipe: Recipe | Sequence[Recipe] = _ALL_RECIPES,
-    wholes_per_part: int = 1,
-    yaw: float = 180.0,
-    triangulations: int = 4,
-    strength: float = 1.0,
-    damage: float = 0.0,
-    seed: int = 0,
-    name: str | None = None,
+    **options: Any,
 ) -> Pairs:
     """Parts cut from deformed things; the whole is the same thing, deformed otherwise, in another triangulation.
 
     Keys are `PartKey` ("thing", thing, pose, part) and `WholeKey` ("thing", thing, pose), pose 0 being undeformed. A
     thing is made when a pair of it is first asked for, in about a second, and the last 64 are kept.
 
-    Parameters that are not listed are those of `people_pairs`; `triangulations` are made for each thing.
-
     Parameters
     ----------
     n_things : random solids, see `make_thing`
     poses : deformations of each, see `Thing.pose`
+    parts_per_pose : parts cut from each of these
     kinds : of the things; several take turns, and if None they are drawn
-    strength : of the deformations
+    **options : those of `PairOptions`, with 1000 to 2000 vertices and all recipes if not given; `triangulations` are made
+        for each thing, `strength` is that of the deformations
 
     Examples
     --------
@@ -201,41 +162,30 @@ def thing_pairs(
     check_whole_number("n_things", n_things)
     if n_things < 1:
         raise ValueError(f"n_things={n_things} must be at least 1")
-    low, high = checked_sizes(n_vertices)
+    made = PairOptions(**{"n_vertices": (1000, 2000), "recipe": _ALL_RECIPES, **options}, parts_per_pose=parts_per_pose)
+    sizes = checked_sizes(made.n_vertices)
     chosen: tuple[Kind | None, ...] = (kinds,) if kinds is None or isinstance(kinds, str) else tuple(kinds)
     if not chosen or not set(chosen) <= {None, *get_args(Kind)}:
         known = ", ".join(map(repr, get_args(Kind)))
         raise ValueError(f"kinds must be one or several of {known}, or None for any, got {kinds!r}")
 
     def thing(number: int) -> Thing:
-        return _thing(int(_FINER * high), chosen[number % len(chosen)], seed, number)
+        return _thing(int(_FINER * sizes[1]), chosen[number % len(chosen)], made.seed, number)
 
     def fine(number: int, pose: int) -> Float[np.ndarray, "f 3"]:
-        made = thing(number)
         if pose == 0:
-            return made.rest.vertices
-        return made.pose(random_stream(seed, POSE, number, pose), strength=strength).vertices
+            return thing(number).rest.vertices
+        return thing(number).pose(random_stream(made.seed, POSE, number, pose), strength=made.strength).vertices
 
     posed = PosedSurfaces(
         [WholeKey("thing", k, pose) for k in range(n_things) for pose in range(poses + 1)],
         lambda number: thing(number).rest,
         fine,
         {k: (k,) for k in range(n_things)},
-        (low, high),
-        triangulations,
-        yaw,
-        seed,
+        sizes,
+        made,
     )
-    return pairs_of(
-        posed,
-        recipe,
-        poses=poses,
-        parts=parts_per_pose,
-        wholes=wholes_per_part,
-        same=1.0,
-        damage=damage,
-        name=name or f"{n_things} things",
-    )
+    return pairs_of(posed, poses, f"{n_things} things")
 
 
 def face_pairs(
@@ -244,23 +194,13 @@ def face_pairs(
     expressions: int = 4,
     parts_per_pose: int = 1,
     *,
-    n_vertices: Sizes = (1500, 4000),
-    recipe: Recipe | Sequence[Recipe] = _ALL_RECIPES,
-    wholes_per_part: int = 1,
     same_person: float = 0.5,
-    yaw: float = 180.0,
-    triangulations: int = 16,
-    strength: float = 1.0,
-    damage: float = 0.0,
-    seed: int = 0,
-    name: str | None = None,
+    **options: Any,
 ) -> Pairs:
     """Parts cut from heads with random expressions; the whole is the head of the same person, or of another one.
 
     Heads are open at the neck, the mouth and the eyes, and so are the wholes. Keys are `PartKey` ("head", person,
     expression, part) and `WholeKey` ("head", person, expression), expression 0 being the neutral one.
-
-    Parameters that are not listed are those of `people_pairs`; all heads share the `triangulations`.
 
     Parameters
     ----------
@@ -268,7 +208,9 @@ def face_pairs(
     n_people : random identities
     expressions : of each person that parts are cut from
     parts_per_pose : parts cut from each of these
-    strength : of the expressions, see `Faces.random_expression`
+    same_person : share of the pairs whose whole is the person that the part was cut from
+    **options : those of `PairOptions`, with 1500 to 4000 vertices, all recipes and 16 triangulations, which all heads share,
+        if not given; `strength` is that of `Faces.random_expression`
     """
     if not isinstance(faces, Faces):
         raise ValueError(f"faces must be Faces, got {in_short(faces)}; use pw.datasets.Faces(path)")
@@ -276,17 +218,19 @@ def face_pairs(
         check_whole_number(what, value)
         if value < 1:
             raise ValueError(f"{what}={value} must be at least 1")
-    low, high = checked_sizes(n_vertices, faces.n_vertices)
+    given = {"n_vertices": (1500, 4000), "recipe": _ALL_RECIPES, "triangulations": 16, **options}
+    made = PairOptions(**given, parts_per_pose=parts_per_pose)
+    sizes = checked_sizes(made.n_vertices, faces.n_vertices)
     people = tuple(range(n_people))
 
     @lru_cache(maxsize=64)
     def rest(person: int) -> Mesh:
-        return faces.head(faces.random_identity(random_stream(seed, SHAPE, person)))
+        return faces.head(faces.random_identity(random_stream(made.seed, SHAPE, person)))
 
     def fine(person: int, number: int) -> Float[np.ndarray, "f 3"]:
         if number == 0:
             return rest(person).vertices
-        drawn = faces.random_expression(random_stream(seed, POSE, person, number), strength)
+        drawn = faces.random_expression(random_stream(made.seed, POSE, person, number), made.strength)
         return rest(person).vertices + faces.vertices(expression=drawn) - faces.vertices()
 
     posed = PosedSurfaces(
@@ -294,21 +238,10 @@ def face_pairs(
         rest,
         fine,
         dict.fromkeys(people, people),
-        (low, high),
-        triangulations,
-        yaw,
-        seed,
+        sizes,
+        made,
     )
-    return pairs_of(
-        posed,
-        recipe,
-        poses=expressions,
-        parts=parts_per_pose,
-        wholes=wholes_per_part,
-        same=same_person,
-        damage=damage,
-        name=name or f"{n_people} heads",
-    )
+    return pairs_of(posed, expressions, f"{n_people} heads", same_person=same_person)
 
 
 # sets that differ in parts or recipes, as for training and for tests, share their things

@@ -27,7 +27,8 @@ from partwhole.embedding.estimators.weights import (
 from partwhole.embedding.graph.point_clouds import neighbour_spacing
 from partwhole.embedding.solver.result import EmbeddingWarning, MDSResult
 from partwhole.embedding.solver.smacof import weighted_smacof
-from partwhole.mesh import Mesh
+from partwhole.mesh import as_mesh
+from partwhole.mesh.surface_like import is_surface
 
 # Points of a mesh step onto it at the corners of a face, as it were.
 _MESH_ENTRIES = 3
@@ -99,8 +100,8 @@ class CriterionEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
         Parameters
         ----------
-        X : (n_samples, n_features) points, a `Mesh`, or with metric="precomputed" (n_samples, n_samples) distances along
-            a surface
+        X : (n_samples, n_features) points, a surface as `as_mesh` takes it, or with metric="precomputed" (n_samples,
+            n_samples) distances along a surface
         y : ignored
         points : with metric="precomputed", where the samples lie in space, (n_samples, d): the straight lines that the
             wormhole criterion needs are drawn there
@@ -148,11 +149,11 @@ class CriterionEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
         Parameters
         ----------
-        X : (m, n_features) points; (m, 3) points near the surface, or a `Mesh`, if a mesh was fitted; with
+        X : (m, n_features) points; (m, 3) points near the surface, or a surface, if one was fitted; with
             metric="precomputed" (m, n_samples) distances to the fitted points
         """
         check_is_fitted(self)
-        X = X.vertices if isinstance(X, Mesh) and self._mesh else checked_data(self, X, reset=False)
+        X = as_mesh(X, name="X").vertices if self._mesh and is_surface(X) else checked_data(self, X, reset=False)
         height = max(1, _BLOCK_ENTRIES // len(self.embedding_))
         places = [self._placed(X[start : start + height]) for start in range(0, len(X), height)]
         return np.concatenate(places)

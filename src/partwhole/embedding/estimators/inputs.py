@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +14,8 @@ from partwhole.embedding.graph.boundary import boundary_points
 from partwhole.embedding.graph.point_clouds import confirmed_steps, graph_distances, neighbour_graph
 from partwhole.embedding.solver.pairs import checked_distances
 from partwhole.geodesics import geodesic_distances
-from partwhole.mesh import Mesh
-from partwhole.mesh.surface import check_mesh
+from partwhole.mesh import Mesh, as_mesh
+from partwhole.mesh.surface_like import is_surface
 from partwhole.store.arguments import check_whole_number
 
 # A boundary point that is missed makes pairs seem guaranteed that are not; one too many only costs pairs. So the
@@ -47,18 +46,16 @@ def checked_input(estimator: Any, X: Any, points: Any) -> SurfaceInput:
     """Validate what `fit` was given and measure distances along its surface."""
     if estimator.metric not in ("euclidean", "precomputed"):
         raise ValueError(f'metric must be "euclidean" or "precomputed", got {estimator.metric!r}')
-    if isinstance(X, str | os.PathLike):
-        check_mesh(X, "X")
     check_whole_number("n_components", estimator.n_components)
     check_whole_number("n_neighbors", estimator.n_neighbors)
     check_whole_number("path_neighbors", estimator.path_neighbors, or_none=True)
     precomputed = estimator.metric == "precomputed"
     if points is not None and not precomputed:
         raise ValueError('points goes with metric="precomputed"; here X has the points itself')
-    if isinstance(X, Mesh):
+    if is_surface(X):
         if precomputed:
             raise ValueError('X is a mesh, so metric must be "euclidean": distances are computed along its surface')
-        return _from_mesh(estimator, X)
+        return _from_mesh(estimator, as_mesh(X, name="X"))
     X = checked_data(estimator, X)
     return _from_distances(estimator, X, points) if precomputed else _from_points(estimator, X)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cache as once
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
@@ -20,9 +20,9 @@ import numpy as np
 
 from partwhole._version import __version__
 from partwhole.matching.network.weights import model_path
-from partwhole.matching.result import CoarseMatch, DoubtfulRegion, Fit, MatchResult
+from partwhole.matching.result import MatchResult
+from partwhole.matching.saved import Tree
 from partwhole.matching.scans.prepare import Scans
-from partwhole.matching.scans.units import Scaling
 from partwhole.mesh import Mesh
 from partwhole.store.cache import Cache
 
@@ -87,36 +87,10 @@ def result_key(given: Scans, model: str, choices: Mapping[str, Any]) -> dict[str
 
 def store_result(cache: Cache, key: Mapping[str, Any], found: MatchResult, given: Scans) -> None:
     """Put a map into the cache."""
-    arrays = {
-        "vertex_map": found.vertex_map,
-        "confidence": found.confidence,
-        "matched": found.matched,
-        "functional_map": found.functional_map,
-        "matched_map": found.coarse.vertex_map,
-        "matched_confidence": found.coarse.confidence,
-    }
-    if found.vertex_map_before is not None:
-        arrays["vertex_map_before"] = found.vertex_map_before
-    for role in ("part", "whole"):
-        mesh = getattr(found.coarse, role)
-        # a surface that was matched as it was given need not be written again
-        if mesh is not getattr(found, role):
-            arrays |= {f"{role}_vertices": mesh.vertices, f"{role}_faces": mesh.faces}
-    recorded = {
-        "losses": found.losses,
-        "fit": asdict(found.fit),
-        "regions": [asdict(region) for region in found.regions],
-        "scaling": asdict(found.scaling),
-        "factor": found.factor,
-        "up": found.up,
-        "yaw": found.yaw,
-        "read_out": found.read_out,
-        "model": found.model,
-        # how files were read is said anew: they may be others, with the same contents
-        "notes": found.notes[len(given.notes) :],
-        "warnings": found.warnings,
-    }
-    arrays["said"] = np.frombuffer(json.dumps(recorded).encode(), np.uint8)
+    tree = Tree({"part": given.part, "whole": given.whole})
+    # how files were read is said anew: they may be others, with the same contents
+    held = tree.packed(replace(found, notes=found.notes[len(given.notes) :], seconds={}, from_cache=True))
+    arrays = {**tree.arrays, "said": np.frombuffer(json.dumps(held).encode(), np.uint8)}
     cache.put(key, arrays)
 
 
@@ -125,39 +99,17 @@ def cached_result(cache: Cache, key: Mapping[str, Any], given: Scans) -> MatchRe
     arrays = cache.get(key)
     if arrays is None:
         return None
-    recorded = json.loads(arrays["said"].tobytes())
-
-    def surface(role: str) -> Mesh:
-        mesh: Mesh = getattr(given, role)
-        if f"{role}_vertices" not in arrays:
-            return mesh
-        return Mesh(arrays[f"{role}_vertices"], arrays[f"{role}_faces"], name=mesh.name)
-
-    regions = [DoubtfulRegion(**{**region, "centre": tuple(region["centre"])}) for region in recorded["regions"]]
-    scaling = recorded["scaling"]
-    return MatchResult(
-        part=given.part,
-        whole=given.whole,
-        vertex_map=arrays["vertex_map"],
-        confidence=arrays["confidence"],
-        matched=arrays["matched"],
-        functional_map=arrays["functional_map"],
-        vertex_map_before=arrays.get("vertex_map_before"),
-        losses=tuple(recorded["losses"]),
-        fit=Fit(**recorded["fit"]),
-        regions=tuple(regions),
-        scaling=Scaling(tuple(scaling["factors"]), scaling["reason"], tuple(scaling["others"])),
-        factor=recorded["factor"],
-        up=None if recorded["up"] is None else (recorded["up"][0], recorded["up"][1]),
-        yaw=recorded["yaw"],
-        coarse=CoarseMatch(surface("part"), surface("whole"), arrays["matched_map"], arrays["matched_confidence"]),
-        read_out=recorded["read_out"],
-        model=recorded["model"],
-        notes=(*given.notes, *recorded["notes"]),
-        warnings=tuple(recorded["warnings"]),
-        seconds=dict(given.seconds),
-        from_cache=True,
+    tree = Tree({"part": given.part, "whole": given.whole}, arrays)
+    found: MatchResult = tree.unpacked(json.loads(arrays["said"].tobytes()))
+    coarse = replace(
+        found.coarse, part=_named(found.coarse.part, given.part), whole=_named(found.coarse.whole, given.whole)
     )
+    return replace(found, coarse=coarse, notes=(*given.notes, *found.notes), seconds=dict(given.seconds))
+
+
+def _named(mesh: Mesh, like: Mesh) -> Mesh:
+    """With the name of another surface: what was read from one file may now come from another."""
+    return mesh if mesh.name == like.name else Mesh(mesh.vertices, mesh.faces, name=like.name)
 
 
 def without_times(found: MatchResult) -> MatchResult:

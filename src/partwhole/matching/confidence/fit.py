@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -17,7 +18,7 @@ from partwhole.matching.confidence.constants import (
     UNSURE_MAP,
     WRONG_MAP,
 )
-from partwhole.matching.result import DoubtfulRegion, Fit
+from partwhole.matching.result import DoubtfulRegion, Fit, LandmarkResult
 from partwhole.matching.scans.units import percent
 from partwhole.matching.search.constants import STRETCHED
 from partwhole.matching.search.score import best_stretch, curvature_agreement
@@ -140,6 +141,27 @@ def limited_confidence(sure: Float[np.ndarray, "p"], fit: Fit, found: SearchResu
     if fit.credit == 1 and (mostly_doubtful or fit.expected_error > WRONG_MAP):
         return DOUBTFUL * limited
     return limited
+
+
+def warnings_about_landmarks(landmarks: Sequence[LandmarkResult]) -> tuple[str, ...]:
+    """What a reader should know of landmarks that were not used, or that can't all be right.
+
+    Examples
+    --------
+    >>> warnings_about_landmarks([LandmarkResult(12, 99, "nose", 0.1, "contradicts the others", 0.41)])[0]
+    "landmark 'nose' (scan vertex 12 → template vertex 99) contradicts the others: distances differ by 0.41 √area; not used"
+    """
+    said = []
+    for one in landmarks:
+        if one.use == "contradicts the others":
+            said.append(f"{one} contradicts the others: distances differ by {one.off:.2f} √area; not used")
+        elif one.use == "left out":
+            said.append(f"{one} lies on a piece that was left out; not used")
+    unclear = [one for one in landmarks if one.use == "contradicts another"]
+    if unclear:
+        off = max(one.off for one in unclear)
+        said.append(f"{' and '.join(map(str, unclear))} contradict each other: distances differ by {off:.2f} √area")
+    return tuple(said)
 
 
 def warnings_about(fit: Fit, doubtful_share: float) -> tuple[str, ...]:

@@ -148,7 +148,12 @@ def presupposed() -> str:
 
     told = {
         "cues": {name: getattr(constants, name) for name in _OF_CUES},
-        "search": {name: value for name, value in vars(of_search).items() if name.isupper()},
+        # rules are fitted without landmarks
+        "search": {
+            name: value
+            for name, value in vars(of_search).items()
+            if name.isupper() and not name.startswith("LANDMARK_")
+        },
         "lateration": {name: getattr(maps, name) for name in _OF_LATERATION},
         "curvature time": surface.CURVATURE_TIME,
         "scored vertices": surface.SCORED_VERTICES,

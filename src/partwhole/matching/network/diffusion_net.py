@@ -6,6 +6,7 @@ the three at each vertex. It knows the surface through its operators alone, so t
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, get_args
 
@@ -23,7 +24,7 @@ _SHORTEST = 1e-8
 _PIECES = 16
 
 
-class Network(nn.Module):
+class Network(nn.Module, ABC):
     """What training and `Matcher` need of a network. `DiffusionNet` is one; others are given to `train(network=...)`.
 
     A subclass has an `encode`; `pair` where part and whole are to be seen together; `after_step` where weights must stay in a
@@ -34,9 +35,9 @@ class Network(nn.Module):
     # nothing for the others, in `pair` neither: then steps of training on a GPU are recorded, which is several times faster
     takes_batches: ClassVar[bool] = False
 
+    @abstractmethod
     def encode(self, surface: Surface) -> Float[Tensor, "*batch n f"]:
         """Features of the vertices of one surface."""
-        raise NotImplementedError
 
     def pair(
         self, of_part: Float[Tensor, "p f"], of_whole: Float[Tensor, "n f"]

@@ -16,8 +16,8 @@ from partwhole.geodesics import geodesic_distances
 from partwhole.geodesics.distances import DistanceMethod
 from partwhole.matching.config import LossConfig, Mask, MaskedBy, NetworkInputs
 from partwhole.matching.network.invariants import count_of_invariants, rotation_invariants
-from partwhole.mesh import Mesh
-from partwhole.mesh.surface import check_mesh, integrated_mean_curvature
+from partwhole.mesh import Mesh, SurfaceLike, as_mesh
+from partwhole.mesh.surface import integrated_mean_curvature
 from partwhole.spectral import (
     Eigenpairs,
     cached_eigenpairs,
@@ -133,7 +133,7 @@ class Surface:
 
 
 def surface_of(
-    mesh: Mesh, *, eigenpairs: int = 200, diffusion_eigenpairs: int = 128, cache: CacheGiven = None
+    mesh: SurfaceLike, *, eigenpairs: int = 200, diffusion_eigenpairs: int = 128, cache: CacheGiven = None
 ) -> Surface:
     """Operators of a mesh, as tensors in main memory.
 
@@ -150,7 +150,7 @@ def surface_of(
     >>> surface_of(sphere(300).scaled(0.28), eigenpairs=50)
     Surface(300 vertices, 50 eigenpairs, on cpu)
     """
-    check_mesh(mesh)
+    mesh = as_mesh(mesh)
     return tensors_of(arrays_of(mesh, eigenpairs, diffusion_eigenpairs, Cache.meant(cache)))
 
 
@@ -194,7 +194,7 @@ def distances_of(mesh: Mesh, *, method: DistanceMethod, device: str) -> Float[Te
 
 
 def pair_weights(
-    mesh: Mesh,
+    mesh: SurfaceLike,
     distances: Float[Tensor, "n n"],
     mass: Float[Tensor, "n"],
     *,
@@ -213,7 +213,7 @@ def pair_weights(
     >>> bool(torch.isclose(W.sum(), areas.sum() ** 2))
     True
     """
-    return pair_mask(mesh, distances, criterion=criterion, mask=mask) * (mass[:, None] * mass)
+    return pair_mask(as_mesh(mesh), distances, criterion=criterion, mask=mask) * (mass[:, None] * mass)
 
 
 def pair_mask(

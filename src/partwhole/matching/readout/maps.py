@@ -16,6 +16,7 @@ from torch.nn.functional import normalize
 
 from partwhole.matching.config import ReadOut, check_read_out
 from partwhole.matching.network.surface import Surface, distance_distortion, guaranteed_pairs
+from partwhole.matching.readout.landmarks import LandmarkDistances
 
 # the map to begin with is known better than 20 eigenpairs can hold, where ZoomOut usually begins
 _START, _STEP = 60, 10
@@ -57,7 +58,14 @@ STEPS = 5
 _ROWS = 256
 
 
-def laterated(vertex_map: Int[Tensor, "p"], part: Surface, whole: Surface, *, steps: int = STEPS) -> Int[Tensor, "p"]:
+def laterated(
+    vertex_map: Int[Tensor, "p"],
+    part: Surface,
+    whole: Surface,
+    *,
+    steps: int = STEPS,
+    landmarks: LandmarkDistances | None = None,
+) -> Int[Tensor, "p"]:
     """map i ← argmin_w Σ_j a_ij (D_whole(w, map j) − D_part(i, j))², for all vertices at once, so many times.
 
     j are the nearest to i of every third vertex, where the distance is guaranteed; a_ij = area_j exp(−(D_part / 0.15)²); w
@@ -68,6 +76,7 @@ def laterated(vertex_map: Int[Tensor, "p"], part: Surface, whole: Surface, *, st
     vertex_map : to begin with
     part, whole : with distances, the part with weights
     steps : how often
+    landmarks : whose distances count too, by their `pull`
 
     Examples
     --------
@@ -95,7 +104,7 @@ def laterated(vertex_map: Int[Tensor, "p"], part: Surface, whole: Surface, *, st
     away = torch.where(away.isfinite(), away, 0)
     around = whole.distances.topk(min(PLACES, len(whole)), dim=1, largest=False).indices
     for _ in range(steps):
-        vertex_map = _moved(vertex_map, anchors, away, weights, around, whole.distances)
+        vertex_map = _moved(vertex_map, anchors, away, weights, around, whole.distances, landmarks)
     return vertex_map
 
 
@@ -106,6 +115,7 @@ def _moved(
     weights: Float[Tensor, "p k"],
     around: Int[Tensor, "n c"],
     D: Float[Tensor, "n n"],
+    landmarks: LandmarkDistances | None,
 ) -> Int[Tensor, "p"]:
     found = []
     for start in range(0, len(vertex_map), _ROWS):
@@ -113,6 +123,8 @@ def _moved(
         places = around[vertex_map[rows]]
         there = D[vertex_map[anchors[rows]][:, :, None], places[:, None, :]].to(away.dtype)
         off = (weights[rows, :, None] * (there - away[rows, :, None]).square()).sum(dim=1)
+        if landmarks is not None:
+            off = off + landmarks.pulls(torch.arange(len(vertex_map), device=off.device)[rows], places)
         found.append(places.gather(1, off.argmin(dim=1, keepdim=True))[:, 0])
     return torch.cat(found)
 
@@ -135,9 +147,18 @@ class Comparison:
     whole: Float[Tensor, "n f"]
     no_match: float | None = None
 
-    def nearest(self) -> Int[Tensor, "p"]:
-        """For each vertex of the part the most similar vertex of the whole."""
-        return hard_map(self.part, self.whole)
+    def nearest(self, suits: Float[Tensor, "p n"] | None = None) -> Int[Tensor, "p"]:
+        """For each vertex of the part the most similar vertex of the whole.
+
+        Parameters
+        ----------
+        suits : is added to the similarities, where more than features is known
+        """
+        if suits is None:
+            return hard_map(self.part, self.whole)
+        one, other = normalize(self.part, dim=-1), normalize(self.whole, dim=-1)
+        blocks = torch.arange(len(one), device=one.device).split(max(1, BLOCK_ENTRIES // len(other)))
+        return torch.cat([(one[rows] @ other.T + suits[rows]).argmax(dim=1) for rows in blocks])
 
     def soft_map(self, temperature: float, *, absent: Float[Tensor, "n"] | None = None) -> Float[Tensor, "p n"]:
         """Row softmax of the similarities; see `soft_map`."""
@@ -151,6 +172,7 @@ def soft_map(
     *,
     absent: Float[Tensor, "n"] | None = None,
     no_match: float | None = None,
+    suits: Float[Tensor, "p n"] | None = None,
 ) -> Float[Tensor, "p n"]:
     """P = row softmax of cos(part feature, whole feature) / τ; rows sum to one, or to less where there may be no match.
 
@@ -160,6 +182,7 @@ def soft_map(
     temperature : τ; the smaller, the sharper
     absent : −inf for vertices of the whole that are not there, 0 for the others
     no_match : the cosine of "no match", a further column that is left out of the result; None: there is none
+    suits : is added to the cosines, where more than features is known
 
     Examples
     --------
@@ -172,6 +195,8 @@ def soft_map(
     # the temperature goes with the smaller matrix
     sharp, other = normalize(part, dim=-1) / temperature, normalize(whole, dim=-1).T
     similar = sharp @ other if absent is None else torch.addmm(absent, sharp, other)
+    if suits is not None:
+        similar = similar + suits / temperature
     if no_match is None:
         return torch.softmax(similar, dim=-1)
     nothing = torch.full_like(similar[:, :1], no_match / temperature)
@@ -215,7 +240,13 @@ def nearest_rows(queries: Float[Tensor, "q d"], points: Float[Tensor, "p d"]) ->
 
 
 def read_map(
-    nearest: Int[Tensor, "p"], part: Surface, whole: Surface, read_out: ReadOut, *, eigenpairs: int
+    nearest: Int[Tensor, "p"],
+    part: Surface,
+    whole: Surface,
+    read_out: ReadOut,
+    *,
+    eigenpairs: int,
+    landmarks: LandmarkDistances | None = None,
 ) -> Int[Tensor, "p"]:
     """The map of nearest features, smoothed.
 
@@ -227,11 +258,14 @@ def read_map(
         ZoomOut where that distorts distances less; "lateration", then moved to where guaranteed distances to the images of
         the neighbours are right
     eigenpairs : of the functional map; fewer if a surface has fewer
+    landmarks : are taken into account in lateration, and are at their places in the map, whatever the read-out
     """
     check_read_out(read_out)
-    if read_out == "features":
-        return nearest
-    smooth = spectral_map(nearest, part, whole, min(eigenpairs, part.values.shape[-1], whole.values.shape[-1]))
-    if read_out == "spectral":
-        return smooth
-    return (less_distorted if read_out == "zoomout" else laterated)(smooth, part, whole)
+    found = nearest
+    if read_out != "features":
+        found = spectral_map(nearest, part, whole, min(eigenpairs, part.values.shape[-1], whole.values.shape[-1]))
+    if read_out == "zoomout":
+        found = less_distorted(found, part, whole)
+    if read_out == "lateration":
+        found = laterated(found, part, whole, landmarks=landmarks)
+    return found if landmarks is None else landmarks.held(found)

@@ -72,6 +72,18 @@ class Lift:
         return candidates[_tree(where[candidates]).query(target, workers=-1)[1]]
 
 
+def matched_vertices(surface: PreparedSurface, vertices: Int[np.ndarray, "k"]) -> Int[np.ndarray, "k"]:
+    """For vertices of a surface as it was given the nearest ones that were matched; −1 for those on pieces left out."""
+    number = np.full(surface.given.n_vertices, -1)
+    number[surface.to_given] = np.arange(len(surface.to_given))
+    found = number[vertices]
+    taken_away = (found < 0) & surface.covered[vertices]
+    if taken_away.any():
+        seen = _places(surface.given)
+        found[taken_away] = _tree(seen[surface.to_given]).query(seen[vertices[taken_away]])[1]
+    return found
+
+
 def unmatched_places(covered: Bool[np.ndarray, "n"], mesh: Mesh) -> Int[np.ndarray, "n"]:
     """For each vertex itself if it is covered, else the nearest one that is."""
     places = np.arange(mesh.n_vertices)

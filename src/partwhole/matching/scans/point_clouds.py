@@ -15,6 +15,8 @@ from jaxtyping import Float, Int
 
 from partwhole.mesh import Mesh
 from partwhole.mesh.formats import obj, off, ply
+from partwhole.mesh.formats.vtk import legacy, xml
+from partwhole.store.arguments import as_numbers
 
 WEAKER = (
     "the {role} is a point cloud, and was triangulated: gaps of a few points count as holes, so fewer distances are "
@@ -26,7 +28,7 @@ _NEAREST = 8
 # edges longer than so many times the spacing of the points here bridge a gap
 _LONGEST = 2.6
 _FEWEST, _MOST = 30, 60_000
-_DECODERS = {".ply": ply.decode, ".off": off.decode, ".obj": obj.decode}
+_DECODERS = {".ply": ply.decode, ".off": off.decode, ".obj": obj.decode, ".vtk": legacy.decode, ".vtp": xml.decode}
 _TEXT = (".xyz", ".pts", ".txt", ".csv")
 
 
@@ -67,6 +69,14 @@ def _with_faces(data: bytes) -> bytes:
     newline = b"\r\n" if b"\r\n" in header else b"\n"
     none = b"element face 0" + newline + b"property list uchar int vertex_indices" + newline
     return data.replace(b"end_header", none + b"end_header", 1)
+
+
+def checked_points(name: str, given: np.ndarray) -> Float[np.ndarray, "n 3"]:
+    """Points of an array, as coordinates in space."""
+    points = as_numbers(f"{name}: points", given)
+    if points.ndim != 2 or points.shape[1] != 3:
+        raise ValueError(f"{name}: points must have shape (n, 3), got {points.shape}")
+    return points
 
 
 def surface_of_points(points: Float[np.ndarray, "n 3"], *, name: str = "points") -> Mesh:

@@ -20,10 +20,11 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole.geodesics import geodesic_distances
 from partwhole.geodesics.distances import DistanceMethod
-from partwhole.matching.scans.point_clouds import WEAKER, read_cloud, surface_of_points
+from partwhole.matching.scans.point_clouds import WEAKER, checked_points, read_cloud, surface_of_points
 from partwhole.matching.scans.units import Scaling, percent, scaling_of
 from partwhole.mesh import Mesh, decimate, read_mesh
 from partwhole.mesh.formats.common import MeshWarning, counted
+from partwhole.mesh.surface_like import ScanLike, surface_arrays
 from partwhole.mesh.topology import consistent_orientation
 from partwhole.store.arguments import Progress
 from partwhole.store.compute import first_largest
@@ -155,8 +156,8 @@ class PreparedScans:
 
 
 def read_scans(
-    part: Mesh | str | os.PathLike[str],
-    whole: Mesh | str | os.PathLike[str],
+    part: ScanLike,
+    whole: ScanLike,
     *,
     repair: bool | None = None,
     progress: Progress | None = None,
@@ -262,9 +263,7 @@ class Clock:
             self._seconds[self._name] = time.perf_counter() - self._start
 
 
-def _read(
-    given: Mesh | str | os.PathLike[str], role: Literal["part", "whole"], repair: bool | None
-) -> tuple[Mesh, list[str]]:
+def _read(given: ScanLike, role: Literal["part", "whole"], repair: bool | None) -> tuple[Mesh, list[str]]:
     """The surface, and what there is to say about how it came out of its file."""
     if isinstance(given, Mesh):
         if repair:
@@ -275,8 +274,7 @@ def _read(
             return (result.mesh, note) if note else (given, [])
         return given, []
     if not isinstance(given, str | os.PathLike):
-        kind = type(given).__name__
-        raise ValueError(f"{role} must be a Mesh or the path of a file, got {kind}; use pw.Mesh(vertices, faces)")
+        return _taken(given, role, repair)
     notes = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", MeshWarning)
@@ -299,6 +297,32 @@ def _read(
         if "repaired" in notes[-1]:
             notes.append(f"{mesh.name}: {_RENUMBERED}")
     return mesh, notes
+
+
+def _taken(given: ScanLike, role: Literal["part", "whole"], repair: bool | None) -> tuple[Mesh, list[str]]:
+    """The surface in arrays, or in an object of another library; what holds for files holds for these."""
+    from partwhole.mesh import repair as mended
+
+    found = surface_arrays(given, role)
+    notes, fault = list(found.notes), None
+    if len(found.faces) == 0:
+        return surface_of_points(checked_points(role, found.vertices), name=role), [WEAKER.format(role=role)]
+    if not repair:
+        try:
+            return Mesh(found.vertices, found.faces, name=role), notes
+        except ValueError as said:
+            fault = said
+    if fault is not None and repair is not None:
+        raise fault
+    try:
+        result = mended(found.vertices, found.faces, name=role)
+    except ValueError as unusable:
+        raise fault or unusable from None
+    if fault is not None:
+        notes.append(f"the {role} could not be taken as it is ({fault}), so it was repaired")
+    if not result.report.is_clean:
+        notes.append(f"{role}, repaired: {result.summary()}; vertices are numbered as after the repair, not as given")
+    return result.mesh, notes
 
 
 def _checked_share(part: Mesh, whole: Mesh, scaling: Scaling) -> float:

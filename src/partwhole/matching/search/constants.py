@@ -19,6 +19,12 @@ LEAST_ALIGNMENTS, ALIGNMENTS_ANY_WAY_UP = 1, 2
 # two maps that differ by this much on average are different maps
 DIFFERENT_MAPS = 0.15
 
+# --- nearness in space, for features that do not depend on orientation
+
+# how much nearness counts against the similarity of features, and the distance at which it fades (a and b in `search`);
+# the part is aligned this often
+PLACE_WEIGHT, PLACE_WIDTH, PLACE_STEPS = 0.25, 0.25, 3
+
 # --- when something else is tried: another vertical, another scale
 
 # distances that differ by more than pose and noise explain; and by so much that the scale they ask for is tried
@@ -31,3 +37,20 @@ CLEARLY_BETTER = 1.0
 LOW_AGREEMENT, LOW_SCORE_SHARE = 0.7, 0.9
 # a guessed scale is corrected by at most this factor
 LARGEST_CORRECTION = 1.35
+
+# --- landmarks, where they are given; they decide nothing where there are none, and no rule of confidence depends on them.
+# Fixed on generated bodies: see `docs/lab-notebook.md`
+
+# a and b of the tolerance √(a² + (b d)²) of a distance d: poses change distances, and points are picked a little off
+LANDMARK_TOLERANCE = (0.03, 0.1)
+# how much a place that suits a landmark counts against the similarity of features, a cosine
+LANDMARK_WEIGHT = 0.5
+# how much a landmark that a map misses counts in its score, beside 10 for the agreement of curvature
+LANDMARK_SCORE = 10.0
+# vertices nearer than about this follow a landmark in lateration and show whether a map misses it; and how much it counts
+# in lateration, where all other anchors together count 1
+LANDMARK_REACH, LANDMARK_PULL = 0.15, 0.5
+# landmarks whose distances differ by so many tolerances contradict each other
+LANDMARK_CONTRADICTS = 3.0
+# for rigid starts: how much normals count beside positions, and how far from a line three landmarks have to be
+LANDMARK_NORMALS, LANDMARK_SPREAD = 0.1, 0.05

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from torch.nn.functional import normalize
 
 from partwhole.matching.config import Axis
 from partwhole.matching.network.surface import Surface, SurfacePair
+from partwhole.matching.readout.landmarks import LandmarkDistances
 from partwhole.matching.readout.maps import Comparison
 from partwhole.matching.scans.prepare import Templates
 from partwhole.matching.search.constants import (
@@ -25,14 +26,19 @@ from partwhole.matching.search.constants import (
     DIFFERENT_MAPS,
     FEW_YAWS,
     HOPELESS,
+    LANDMARK_SCORE,
     LARGEST_CORRECTION,
     LEAST_ALIGNMENTS,
     LOW_AGREEMENT,
     LOW_SCORE_SHARE,
     OTHER_SCALE,
+    PLACE_STEPS,
+    PLACE_WEIGHT,
+    PLACE_WIDTH,
     SAMPLED_VERTICES,
     STRETCHED,
 )
+from partwhole.matching.search.landmarks import landmark_distances, nearness, starts
 from partwhole.matching.search.method import Method
 from partwhole.matching.search.orientation import (
     all_axes,
@@ -49,13 +55,18 @@ from partwhole.store.cache import Cache, hash_of
 from partwhole.store.compute import first_smallest
 
 # wholes whose encodings are kept in files
-_SLOTS = 16
-# how much the place counts against the similarity of features, a and b (√area of the whole), and how often it is found anew;
-# fixed on training pairs of PFAUST and SHREC'16 and on generated pairs
-_PLACE_WEIGHT, _PLACE_WIDTH, _PLACE_STEPS = 0.25, 0.25, 3
-_PLACE_ROWS = 1024
+SLOTS = 16
+# rows of the part that are compared with the whole at a time
+_ROWS = 1024
 # so that a part without any similar features still has a place
 _LEAST_MASS = 1e-12
+
+
+class ScoredMap(NamedTuple):
+    """A map by nearest features, and its score."""
+
+    nearest: Int[Tensor, "q"]
+    score: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,6 +80,7 @@ class Candidate:
     nearest : the map by nearest features
     score : see `partwhole.matching.search.score`; the lower the better
     aligned : the part as the network saw it after rigid alignment to the whole; None: it was not aligned
+    by_features : the map and the score without landmarks; None: there are no landmarks
     """
 
     part: Surface
@@ -78,6 +90,7 @@ class Candidate:
     score: float
     whole_angle: float = 0.0
     aligned: Surface | None = None
+    by_features: ScoredMap | None = None
 
     def seen(self, vertical: Axis) -> tuple[Surface, Surface]:
         """Part and whole as the network saw them."""
@@ -101,6 +114,7 @@ class SearchResult:
     up : the axis that was taken for the vertical, of the part and of the whole
     candidates : the maps at all yaws
     chosen : the best of them
+    landmarks : what landmarks say at this scale; None: there are none
     """
 
     pair: SurfacePair
@@ -108,6 +122,13 @@ class SearchResult:
     up: tuple[str, str]
     candidates: tuple[Candidate, ...]
     chosen: Candidate
+    landmarks: LandmarkDistances | None = None
+
+    @property
+    def without_landmarks(self) -> Int[Tensor, "p"] | None:
+        """The map of the best candidate, had there been no landmarks; None if there are none."""
+        maps = [one.by_features for one in self.candidates if one.by_features is not None]
+        return maps[first_smallest([one.score for one in maps])].nearest if maps else None
 
     @property
     def stretch(self) -> float:
@@ -124,6 +145,7 @@ def search(
     up: str | None = None,
     yaw_steps: int | None = None,
     encodings: WholeEncodings | None = None,
+    landmarks: Sequence[tuple[int, int]] = (),
 ) -> SearchResult:
     """The orientation and scale whose map has the best score.
 
@@ -136,8 +158,9 @@ def search(
     up : see `candidate_axes`; with None all axes are tried if the map fits badly
     yaw_steps : angles about the vertical at which the part is tried; None: as the method says
     encodings : gives those of the whole if they are known
+    landmarks : vertices of part and whole that are the same place
     """
-    return _Search(method, pair, factors, others, up, yaw_steps, encodings).result()
+    return _Search(method, pair, factors, others, up, yaw_steps, encodings, landmarks).result()
 
 
 class _Search:
@@ -150,8 +173,9 @@ class _Search:
         up: str | None,
         yaw_steps: int | None,
         encodings: WholeEncodings | None,
+        landmarks: Sequence[tuple[int, int]],
     ) -> None:
-        self.method, self.pair, self.factors, self.others = method, pair, factors, others
+        self.method, self.pair, self.factors, self.others, self.landmarks = method, pair, factors, others, landmarks
         self.config = method.config.search
         self.axes = candidate_axes(up, self.config.vertical, upright=self.config.upright)
         self.assumed = up is None and self.config.upright
@@ -171,7 +195,7 @@ class _Search:
         if len(self.factors) > 1:
             return self.corrected(self.best_scale(self.factors, axes))
         first = self.at_its_scale(axes, self.alignments)
-        if self.assumed and _fits_badly(first, self.method):
+        if self.assumed and fits_badly(first, self.method):
             first = _better(first, self.at_its_scale(self.best_axes(*all_axes()), self.any_way_up))
         if not self.others or _agree(first.stretch, STRETCHED):
             return first
@@ -185,10 +209,19 @@ class _Search:
         whole = rotated(self.pair.whole, rotation_to_vertical(up[1], vertical))
         whole_steps = self.config.whole_yaw_steps if yaw_steps > 1 else 1
         known = self.encodings(whole, up[1], whole_steps) if self.encodings else None
+        landmarks = landmark_distances(part, whole, self.landmarks) if self.landmarks else None
         candidates = candidates_at(
-            self.method, part, whole, yaw_steps, whole_yaw_steps=whole_steps, encodings=known, alignments=alignments
+            self.method,
+            part,
+            whole,
+            yaw_steps,
+            whole_yaw_steps=whole_steps,
+            encodings=known,
+            alignments=alignments,
+            landmarks=landmarks,
         )
-        return SearchResult(self.pair.moved(part, whole, factor), factor, up, tuple(candidates), best(candidates))
+        moved = self.pair.moved(part, whole, factor)
+        return SearchResult(moved, factor, up, tuple(candidates), best(candidates), landmarks)
 
     def best_axes(self, of_part: Sequence[str], of_whole: Sequence[str]) -> tuple[str, str]:
         """The axes that point up: that of the whole is found first, then that of the part, more thoroughly."""
@@ -221,7 +254,7 @@ def _better(first: SearchResult, other: SearchResult) -> SearchResult:
     return other if other.chosen.score < first.chosen.score - BETTER else first
 
 
-def _fits_badly(found: SearchResult, method: Method) -> bool:
+def fits_badly(found: SearchResult, method: Method) -> bool:
     """Whether curvature, and features where the score takes both, agree less than they do for parts that stand upright."""
     part, whole, nearest = found.pair.part, found.pair.whole, found.chosen.nearest
     if float(curvature_agreement(nearest, part, whole)) < LOW_AGREEMENT:
@@ -250,6 +283,7 @@ def candidates_at(
     whole_yaw_steps: int = 1,
     encodings: Sequence[tuple[float, Tensor]] | None = None,
     alignments: int = 0,
+    landmarks: LandmarkDistances | None = None,
 ) -> list[Candidate]:
     """The maps with the part turned about the vertical, full circle in so many steps, and the whole likewise.
 
@@ -263,10 +297,11 @@ def candidates_at(
     yaw_steps, whole_yaw_steps : angles of the part, and of the whole
     encodings : angles and encodings of the whole, if they are known
     alignments : so often the part of the best maps is aligned to the whole by its map, and matched again
+    landmarks : steer the maps, count in their scores, and give directions in which the part is tried as well
     """
     if not method.sees_orientation:
         of_one = method.encode(whole) if encodings is None else encodings[0][1]
-        return [_in_place(method, one, part, whole) for one in method.compare(method.encode(part), of_one)]
+        return [_in_place(method, one, part, whole, landmarks) for one in method.compare(method.encode(part), of_one)]
     vertical = method.config.search.vertical
     of_part = [(angle, method.encode(seen)) for angle, seen in yaws(part, yaw_steps, vertical)]
     of_whole = encodings or [(angle, method.encode(seen)) for angle, seen in yaws(whole, whole_yaw_steps, vertical)]
@@ -275,40 +310,75 @@ def candidates_at(
     if len(tried) > 1 and len(part) > 2 * SAMPLED_VERTICES:
         sample = torch.linspace(0, len(part) - 1, SAMPLED_VERTICES, device=part.mass.device).round().long()
         some = _sampled(part, sample)
+        of_some = None if landmarks is None else landmarks.sampled(sample)
         scores = [
-            min(value for _, value in _maps(method, one[..., sample, :], other, some, whole))
-            for (_, one), (_, other) in tried
+            min(one.score for one in _maps(method, of[..., sample, :], other, some, whole, of_some))
+            for (_, of), (_, other) in tried
         ]
         hopeful = [pair for pair, value in zip(tried, scores, strict=True) if value < min(scores) + HOPELESS]
     found = [
-        Candidate(part, whole, angle, nearest, value, whole_angle)
-        for (angle, one), (whole_angle, other) in hopeful
-        for nearest, value in _maps(method, one, other, part, whole)
+        Candidate(part, whole, angle, one.nearest, one.score, whole_angle, by_features=one.by_features)
+        for (angle, of), (whole_angle, other) in hopeful
+        for one in _maps(method, of, other, part, whole, landmarks)
     ]
+    if landmarks is not None:
+        found += _started(method, part, whole, of_whole[0], landmarks)
     known = dict(of_whole)
     again = [
         candidate
         for begun in (sorted(found, key=lambda one: one.score)[:ALIGNED_CANDIDATES] if alignments else ())
-        for candidate in _aligned(method, begun, known[begun.whole_angle], alignments)
+        for candidate in _aligned(method, begun, known[begun.whole_angle], alignments, landmarks)
     ]
     return [*found, *again]
 
 
-def _in_place(method: Method, compared: Comparison, part: Surface, whole: Surface) -> Candidate:
+def _started(
+    method: Method, part: Surface, whole: Surface, of_whole: tuple[float, Tensor], landmarks: LandmarkDistances
+) -> list[Candidate]:
+    """The maps with the part turned as its landmarks say."""
+    whole_angle, known = of_whole
+    vertical = method.config.search.vertical
+    found = []
+    for angle, seen in starts(part, turned(whole, whole_angle, vertical), landmarks, vertical):
+        found += [
+            Candidate(part, whole, angle, one.nearest, one.score, whole_angle, seen, one.by_features)
+            for one in _maps(method, method.encode(seen), known, seen, whole, landmarks)
+        ]
+    return found
+
+
+def _in_place(
+    method: Method, compared: Comparison, part: Surface, whole: Surface, landmarks: LandmarkDistances | None
+) -> Candidate:
+    """The map in which features and place decide, and the one without landmarks beside it."""
+    if landmarks is None:
+        return _placed(method, compared, part, whole)
+    by_features = _placed(method, compared, part, whole)
+    missed = LANDMARK_SCORE * landmarks.error(by_features.nearest, nearness(landmarks, part))
+    steered = _placed(method, compared, part, whole, landmarks)
+    alone = ScoredMap(by_features.nearest, by_features.score)
+    return replace(steered, score=steered.score + missed, by_features=alone)
+
+
+def _placed(
+    method: Method, compared: Comparison, part: Surface, whole: Surface, landmarks: LandmarkDistances | None = None
+) -> Candidate:
     """argmax_j cos(f_i, g_j) + a exp(−|R x_i + t − y_j|² / 2 b²), where R and t align the part to the whole by its map.
 
     For features that do not depend on orientation: they may take left for right in places, where few things tell the two
-    apart. What most of the part says about its place then decides; b is as large as limbs move from pose to pose.
+    apart. What most of the part says about its place then decides; b is as large as limbs move from pose to pose. Landmarks
+    are added where there are some.
     """
     one, other = normalize(compared.part, dim=-1), normalize(compared.whole, dim=-1)
-    nearest = compared.nearest()
-    for _ in range(_PLACE_STEPS):
+    suits = None if landmarks is None else landmarks.suits
+    nearest = compared.nearest(suits)
+    for _ in range(PLACE_STEPS):
         sure = (one * other[nearest]).sum(dim=1).clamp(min=0) ** 4
         x = rigidly_aligned(replace(part, mass=part.mass * sure + _LEAST_MASS), whole, nearest).points
         nearest = torch.cat(
             [
-                (one[rows] @ other.T + _PLACE_WEIGHT * _closeness(x[rows], whole.points)).argmax(dim=1)
-                for rows in torch.arange(len(x), device=x.device).split(_PLACE_ROWS)
+                _likeliest(one[rows] @ other.T + PLACE_WEIGHT * _closeness(x[rows], whole.points), suits, rows)
+                for rows in torch.arange(len(x), device=x.device).split(_ROWS)
             ]
         )
     weights = method.config.search.score_weights
@@ -317,22 +387,32 @@ def _in_place(method: Method, compared: Comparison, part: Surface, whole: Surfac
     return Candidate(part, whole, 0.0, nearest, value)
 
 
+def _likeliest(
+    similar: Float[Tensor, "q n"], suits: Float[Tensor, "p n"] | None, rows: Int[Tensor, "q"]
+) -> Int[Tensor, "q"]:
+    return (similar if suits is None else similar + suits[rows]).argmax(dim=1)
+
+
 def _closeness(x: Float[Tensor, "q 3"], y: Float[Tensor, "n 3"]) -> Float[Tensor, "q n"]:
     """exp(−|x_i − y_j|² / 2 b²)"""
     squares = x.square().sum(dim=1, keepdim=True) - 2 * x @ y.T + y.square().sum(dim=1)
-    return torch.exp(squares.clamp(min=0) / (-2 * _PLACE_WIDTH**2))
+    return torch.exp(squares.clamp(min=0) / (-2 * PLACE_WIDTH**2))
 
 
 def _aligned(
-    method: Method, candidate: Candidate, of_whole: Float[Tensor, "*m n f"], steps: int
+    method: Method,
+    candidate: Candidate,
+    of_whole: Float[Tensor, "*m n f"],
+    steps: int,
+    landmarks: LandmarkDistances | None,
 ) -> Iterator[Candidate]:
     """The candidate with its part aligned rigidly to the whole by its map, again and again; the best of each step."""
     for _ in range(steps):
         part, whole = candidate.seen(method.config.search.vertical)
         seen = rigidly_aligned(part, whole, candidate.nearest)
-        found = _maps(method, method.encode(seen), of_whole, seen, whole)
-        nearest, value = min(found, key=lambda one: one[1])
-        candidate = replace(candidate, nearest=nearest, score=value, aligned=seen)
+        found = _maps(method, method.encode(seen), of_whole, seen, whole, landmarks)
+        one = min(found, key=lambda one: one.score)
+        candidate = replace(candidate, nearest=one.nearest, score=one.score, aligned=seen, by_features=one.by_features)
         yield candidate
 
 
@@ -355,20 +435,41 @@ def _sampled(part: Surface, sample: Int[Tensor, "s"]) -> Surface:
     )
 
 
+class _SteeredMap(NamedTuple):
+    """A map with its score, and the same by features alone if landmarks steered it."""
+
+    nearest: Int[Tensor, "q"]
+    score: float
+    by_features: ScoredMap | None
+
+
 def _maps(
     method: Method,
     of_part: Float[Tensor, "*m q f"],
     of_whole: Float[Tensor, "*m n f"],
     part: Surface,
     whole: Surface,
-) -> list[tuple[Int[Tensor, "q"], float]]:
-    """Maps by nearest features with their scores: one, or several if the method gives several."""
+    landmarks: LandmarkDistances | None,
+) -> list[_SteeredMap]:
+    """Maps by nearest features with their scores: one, or several if the method gives several.
+
+    With landmarks a map is judged by how it fits, and by how much features alone miss the landmarks.
+    """
     found = []
     weights = method.config.search.score_weights
-    for one in method.compare(of_part, of_whole):
-        nearest = one.nearest()
+
+    def scored(one: Comparison, nearest: Int[Tensor, "q"]) -> ScoredMap:
         alike = feature_similarity(nearest, one.part, one.whole, part) if weights[2] else 0.0
-        found.append((nearest, score(nearest, part, whole, weights=weights, similarity=alike)))
+        return ScoredMap(nearest, score(nearest, part, whole, weights=weights, similarity=alike))
+
+    for one in method.compare(of_part, of_whole):
+        plain = scored(one, one.nearest())
+        if landmarks is None:
+            found.append(_SteeredMap(*plain, None))
+            continue
+        missed = LANDMARK_SCORE * landmarks.error(plain.nearest, nearness(landmarks, part))
+        steered = scored(one, one.nearest(landmarks.suits))
+        found.append(_SteeredMap(steered.nearest, steered.score + missed, plain))
     return found
 
 
@@ -454,7 +555,7 @@ class WholeEncodings:
         }
         # 10 MB for 5000 vertices: a few templates are worth it, and a later one takes the slot of an earlier one
         name = hash_of(told)
-        key = {"what": "encodings of a whole", "slot": int(name, 16) % _SLOTS}
+        key = {"what": "encodings of a whole", "slot": int(name, 16) % SLOTS}
         held = self._cache.get(key)
         if held is not None and held["name"].tobytes().hex() == name:
             features = torch.from_numpy(held["features"]).to(self._method.device)

@@ -232,7 +232,7 @@ class BlockMakers:
                     fault = connection.recv()
                 except (EOFError, OSError):
                     process.join(_TO_END)
-                    fault = _ended(number, process.exitcode)
+                    fault = ended(number, process.exitcode)
                 with self._changed:
                     self._done[number] = fault
                     self._changed.notify_all()
@@ -249,7 +249,7 @@ class BlockMakers:
             return self._next - 1
 
 
-def _ended(number: int, code: int | None) -> str:
+def ended(number: int, code: int | None) -> str:
     if code is not None and code < 0:
         why = f"was ended by signal {-code}, perhaps for lack of memory: use fewer workers"
     else:

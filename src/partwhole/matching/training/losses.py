@@ -7,6 +7,7 @@ OrthogonalityLoss()`.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, get_args
 
@@ -91,19 +92,20 @@ def pulled_back(P: Float[Tensor, "p n"], M_whole: Float[Tensor, "n n"]) -> Float
     return rows @ M_whole @ rows.T
 
 
-class Loss:
+class Loss(ABC):
     """Something small where a soft map is good. Has a name, for logs, and is called with (P, part, whole)."""
 
     # whether geodesic distances must be known; they cost more than everything else that is prepared
     takes_distances: ClassVar[bool] = True
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """What logs call it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def __call__(self, P: Float[Tensor, "p n"], part: Surface, whole: Surface) -> Float[Tensor, ""]:
-        raise NotImplementedError
+        """The value of the loss."""
 
     def terms(self) -> tuple[Loss, ...]:
         """The losses that this one is the sum of."""

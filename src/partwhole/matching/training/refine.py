@@ -19,13 +19,14 @@ from partwhole.matching.config import ReadOut, choice_types
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.network.diffusion_net import Network
 from partwhole.matching.network.surface import Surface
+from partwhole.matching.readout.landmarks import LandmarkDistances
 from partwhole.matching.search.score import score
 from partwhole.matching.training.losses import Loss, loss_of
 from partwhole.matching.training.steps import adam, descend, losses_of_pair, random_seed, reproducibly
 from partwhole.store.compute import first_smallest
 
 # steps that a GPU takes before it is asked what came of them: to wait for an answer costs as much as a step
-_STEPS_AT_ONCE = 16
+STEPS_AT_ONCE = 16
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,6 +89,7 @@ def refine(
     loss: Loss | None = None,
     read_out: ReadOut = "spectral",
     seed: int = 0,
+    landmarks: LandmarkDistances | None = None,
 ) -> Refined:
     """Adam on the loss of one pair, from the trained weights; the weights with the lowest loss on it are kept.
 
@@ -104,6 +106,7 @@ def refine(
     loss : in the place of the one that the matcher was trained with
     read_out : see `read_map`
     seed : of augmentation and dropout
+    landmarks : steer the map that is read in the end
 
     Examples
     --------
@@ -137,7 +140,8 @@ def refine(
             )
         refined = Matcher(adapted, start.config, {**start.card, "refined": _lowest(losses)})
         compared = refined.compare(refined.encode(part), refined.encode(whole))[0]
-        vertex_map = refined.read(compared.nearest(), part, whole, read_out)
+        nearest = compared.nearest(None if landmarks is None else landmarks.suits)
+        vertex_map = refined.read(nearest, part, whole, read_out, landmarks=landmarks)
         found.append(Refined(vertex_map, refined, tuple(losses), number))
     if len(found) == 1:
         return found[0]
@@ -164,7 +168,7 @@ def _adapted(
     network, config = start.network.requires_grad_(True), start.config
     optimiser = adam(network, config, start.device.type)
     as_it_is = not (augmentation or dropout)
-    on_gpu = _on_gpu(start)
+    on_gpu = runs_on_gpu(start)
     together: tuple[Surface, ...] = ()
     if on_gpu and network.takes_batches and part.values.shape == whole.values.shape:
         # a step of a single pair waits for the launch of its kernels: half as many if part and whole are a batch
@@ -181,10 +185,10 @@ def _adapted(
         descend(network, optimiser, terms, config)
         return terms.detach()
 
-    take = _taken_by_gpu(step_as_it_is, optimiser, start) if on_gpu and as_it_is and recorded else None
+    take = taken_by_gpu(step_as_it_is, optimiser, start) if on_gpu and as_it_is and recorded else None
     # losses and weights that nobody has asked for yet: a GPU is asked rarely, and steps it took too many are forgotten
     waiting: list[tuple[Tensor, list[Tensor]]] = []
-    at_once = _STEPS_AT_ONCE if on_gpu else 1
+    at_once = STEPS_AT_ONCE if on_gpu else 1
     known: list[float] = []
     kept: list[Tensor] = []
     over = False
@@ -220,11 +224,11 @@ def _adapted(
     return network, known
 
 
-def _on_gpu(matcher: Matcher) -> bool:
+def runs_on_gpu(matcher: Matcher) -> bool:
     return matcher.device.type == "cuda"
 
 
-def _taken_by_gpu(
+def taken_by_gpu(
     step: Callable[[], Tensor], optimiser: torch.optim.Optimizer, matcher: Matcher
 ) -> Callable[[], Tensor]:
     """The step, recorded where there is a GPU: its kernels take a quarter of the time that launching them does."""

@@ -31,9 +31,9 @@ from partwhole.store.atomic import atomic_write
 SHOWN = ("micro", "macro", "median pair", "worst pair", "% above 0.15")
 
 # losses are fetched from the device, and progress is reported, after so many iterations or seconds
-_FLUSH_ITERATIONS, _FLUSH_SECONDS = 250, 2.0
+FLUSH_ITERATIONS, FLUSH_SECONDS = 250, 2.0
 # a run that is killed loses no more than this
-_SAVE_SECONDS = 30.0
+SAVE_SECONDS = 30.0
 
 # how the names of tensors begin that `state_tensors` gives
 _OF_STATE = ("network.", "adam.")
@@ -258,8 +258,8 @@ class Recorder:
         now = time.perf_counter()
         self._due = done % self._choices.evaluate_every == 0 or done == self._choices.iterations
         # whatever is saved has the losses up to here: with fewer, a resumed run would repeat iterations
-        self._save = self._due or now - self._saved > _SAVE_SECONDS
-        if self._save or len(self._pending) >= _FLUSH_ITERATIONS or now - self._flushed > _FLUSH_SECONDS:
+        self._save = self._due or now - self._saved > SAVE_SECONDS
+        if self._save or len(self._pending) >= FLUSH_ITERATIONS or now - self._flushed > FLUSH_SECONDS:
             self._flush(done)
         return self._due
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 
 import numpy as np
 from jaxtyping import Float, Int, UInt8
@@ -68,18 +69,21 @@ def split_rows(data: bytes) -> Words:
 
 
 def _with_joined_lines(data: bytes) -> bytes:
-    """A line that ends in a backslash goes on in the next; its break is put after the joined line, to keep the count."""
-    first, *others = _CONTINUED.split(data)
-    joined, waiting = [first], 0
-    for piece in others:
-        waiting += 1
-        end = _LINE_END.search(piece)
-        if end is None:
-            joined += [b" ", piece]
-        else:
-            joined += [b" ", piece[: end.start()], b"\n" * waiting, piece[end.start() :]]
-            waiting = 0
-    return b"".join(joined)
+    """A line that ends in a backslash goes on in the next; its break is put after the joined line, to keep the count.
+
+    Step by step, so that no single call keeps other threads waiting, however many such lines there are.
+    """
+    joined, waiting, at = bytearray(), 0, 0
+    for found in chain(_CONTINUED.finditer(data), [None]):
+        stop = len(data) if found is None else found.start()
+        if waiting and (end := _LINE_END.search(data, at, stop)):
+            joined += data[at : end.start()] + b"\n" * waiting
+            waiting, at = 0, end.start()
+        joined += data[at:stop]
+        if found is not None:
+            joined += b" "
+            waiting, at = waiting + 1, found.end()
+    return bytes(joined)
 
 
 def _coordinates(rows: Words) -> Float[np.ndarray, "n 3"]:

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Int, UInt8
 
 from partwhole.mesh.formats import obj
-from partwhole.mesh.formats.common import FormatError, Words, counted, split_words
+from partwhole.mesh.formats.common import FormatError, Words, counted, fans, split_words
 from partwhole.mesh.formats.images import MOST_PIXELS, decode_image, encode_png
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ _OPTIONS = {
 
 def decode(data: bytes, folder: Path) -> tuple[Texture | None, list[str]]:
     """The texture, and what was left out; the file itself has been read by `obj`, so its faces are sound."""
-    from partwhole.mesh.io import fans
     from partwhole.mesh.textured import Texture
 
     rows = obj.split_rows(data)

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole.mesh.formats.common import Contents, FormatError, as_float64, check_widths, counted, shown, split_words
-from partwhole.mesh.repair import coincident_points
+from partwhole.mesh.topology import coincident_points
 
 _TRIANGLE = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attributes", "<u2")])
 _HEAD = 84

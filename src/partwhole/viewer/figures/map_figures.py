@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool, Complex, Float, Int, UInt8
 
-from partwhole.mesh import Mesh
+from partwhole.mesh import Mesh, SurfaceLike, as_mesh
 from partwhole.store.atomic import saved
 from partwhole.viewer.figures.render import (
     NOT_GUARANTEED,
@@ -32,7 +32,7 @@ _INCH = 200
 _SHOWN = "RdYlBu"
 
 
-def coordinate_colors(mesh: Mesh) -> Float[np.ndarray, "n 3"]:
+def coordinate_colors(mesh: SurfaceLike) -> Float[np.ndarray, "n 3"]:
     """Red, green and blue by x, y and z, each from the lowest to the highest: every place has a colour of its own.
 
     Examples
@@ -41,6 +41,7 @@ def coordinate_colors(mesh: Mesh) -> Float[np.ndarray, "n 3"]:
     >>> coordinate_colors(square).round(2).tolist()
     [[0.08, 0.08, 0.5], [0.95, 0.08, 0.5], [0.95, 0.95, 0.5], [0.08, 0.95, 0.5]]
     """
+    mesh = as_mesh(mesh)
     low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
     size = np.where(high > low, high - low, 1.0)
     place = np.where(high > low, (mesh.vertices - low) / size, 0.48)
@@ -49,8 +50,8 @@ def coordinate_colors(mesh: Mesh) -> Float[np.ndarray, "n 3"]:
 
 
 def map_figure(
-    part: Mesh,
-    whole: Mesh,
+    part: SurfaceLike,
+    whole: SurfaceLike,
     vertex_map: Int[np.ndarray, "p"],
     *,
     matched: Bool[np.ndarray, "p"] | None = None,
@@ -69,6 +70,7 @@ def map_figure(
     panel_height : in pixels
     path : where to save it
     """
+    part, whole = as_mesh(part, name="part"), as_mesh(whole, name="whole")
     colors = coordinate_colors(whole)
     of_part = colors[vertex_map]
     if matched is not None and not matched.all():
@@ -83,7 +85,7 @@ def map_figure(
 
 
 def confidence_figure(
-    part: Mesh,
+    part: SurfaceLike,
     confidence: Float[np.ndarray, "p"],
     *,
     up: Axis | None = None,
@@ -98,6 +100,7 @@ def confidence_figure(
     confidence : from 0 to 1, for each vertex
     up, panel_height, path : as in `map_figure`
     """
+    part = as_mesh(part, name="part")
     table = colormap(_SHOWN)
     coat = table[np.clip(np.rint(np.asarray(confidence) * (len(table) - 1)), 0, len(table) - 1).astype(np.int64)]
     views = two_sides(automatic_camera(part, up=up))

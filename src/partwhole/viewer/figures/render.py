@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Num, UInt8
 
-from partwhole.mesh import Mesh
+from partwhole.mesh import Mesh, SurfaceLike, as_mesh
 from partwhole.store.compute import first_largest
 
 Axis = Literal["x", "y", "z"]
@@ -240,7 +240,7 @@ class Dots:
 
 
 def render(
-    mesh: Mesh,
+    mesh: SurfaceLike,
     *,
     vertex_colors: Float[np.ndarray, "n 3"] | None = None,
     face_colors: Float[np.ndarray, "m 3"] | None = None,
@@ -283,6 +283,7 @@ def render(
     >>> int((picture[..., 3] > 0).sum())
     400
     """
+    mesh = as_mesh(mesh)
     _check_picture(mesh, size, supersample, vertex_colors, face_colors, vertex_values)
     from partwhole.viewer.figures.cpu import raster
 

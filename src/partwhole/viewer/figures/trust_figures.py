@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Num, UInt8
 
 from partwhole.criterion.result import Criterion
-from partwhole.mesh import Mesh
+from partwhole.mesh import Mesh, SurfaceLike, as_mesh
 from partwhole.store.atomic import saved
 from partwhole.viewer.figures.render import (
     CHOSEN,
@@ -71,7 +71,7 @@ class Region:
 
 
 def trust_figure(
-    mesh: Mesh,
+    mesh: SurfaceLike,
     vertex: int,
     regions: Sequence[Region],
     *,
@@ -86,6 +86,7 @@ def trust_figure(
     Boundaries are dark lines and the chosen vertex a red ball. Saved to `path` as PNG if it is given, completely or not
     at all.
     """
+    mesh = as_mesh(mesh)
     _check_vertex(mesh, vertex)
     for region in regions:
         if np.shape(region.mask) != (mesh.n_vertices,):
@@ -101,7 +102,7 @@ def trust_figure(
 
 
 def heat_figure(
-    mesh: Mesh,
+    mesh: SurfaceLike,
     vertex: int,
     values: Sequence[Num[np.ndarray, "n"]],
     titles: Sequence[str],
@@ -116,6 +117,7 @@ def heat_figure(
     path: str | Path | None = None,
 ) -> Figure:
     """One number per vertex as a heat map with a colour bar, one panel for each of `values`: soft masks, distances."""
+    mesh = as_mesh(mesh)
     _check_vertex(mesh, vertex)
     low, high = limits
     if not high > low:

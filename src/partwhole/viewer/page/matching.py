@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from partwhole.store.arguments import how_to_install
-from partwhole.viewer.page.scene import DoubtfulPlace, Scene
+from partwhole.viewer.page.results import with_result
+from partwhole.viewer.page.scene import Scene
 
 Tell = Callable[[str], None]
 
@@ -17,7 +17,7 @@ class NoModel(ValueError):
 
 
 def matched(scene: Scene, *, model: str | Path = "default", tell: Tell = lambda stage: None) -> Scene:
-    """The scene with a map from its part to its whole, and what is known of it.
+    """The scene with a map from its part to its whole, steered by its landmarks, and what is known of it.
 
     Parameters
     ----------
@@ -45,16 +45,7 @@ def matched(scene: Scene, *, model: str | Path = "default", tell: Tell = lambda 
         scene.part.full,
         scene.whole.full,
         model=model,
+        landmarks=scene.landmarks,
         progress=lambda what, done, total: tell(f"matching, step {min(done + 1, total)} of {total}: {what}"),
     )
-    return replace(
-        scene,
-        vertex_map=found.vertex_map,
-        confidence=found.confidence,
-        doubtful=found.doubtful,
-        vertex_map_before=found.vertex_map_before,
-        factor=found.factor,
-        doubtful_places=tuple(DoubtfulPlace(r.vertex, r.area_share, r.confidence) for r in found.regions),
-        warnings=found.warnings,
-        notes=(*scene.notes, *found.notes),
-    )
+    return with_result(scene, found)

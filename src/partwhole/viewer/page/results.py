@@ -11,6 +11,7 @@ import numpy as np
 
 from partwhole.datasets.number_files import read_npz, read_vts
 from partwhole.datasets.pairs import GroundTruth
+from partwhole.matching.result import LandmarkResult
 from partwhole.mesh import read_mesh
 from partwhole.viewer.page.scene import DoubtfulPlace, Scene
 
@@ -60,8 +61,25 @@ def read_result(folder: Path) -> Scene:
         raise ValueError(f"{folder / MAP}: {error}") from None
 
 
+def with_result(scene: Scene, found: Any) -> Scene:
+    """The scene of two surfaces with the map between them, a `MatchResult`, and what is known of it."""
+    return replace(
+        scene,
+        vertex_map=found.vertex_map,
+        confidence=found.confidence,
+        doubtful=found.doubtful,
+        vertex_map_before=found.vertex_map_before,
+        factor=found.factor,
+        doubtful_places=tuple(DoubtfulPlace(r.vertex, r.area_share, r.confidence) for r in found.regions),
+        warnings=found.warnings,
+        map_notes=found.notes,
+        landmarks=found.landmarks,
+    )
+
+
 def _with_summary(scene: Scene, path: Path) -> Scene:
     """With what the summary adds; a summary that can't be read or lacks entries is ignored."""
+    n_whole = 0 if scene.whole is None else scene.whole.full.n_vertices
     try:
         summary = json.loads(path.read_text())
         names = [Path(str(summary[key])).name for key in ("part", "whole")]
@@ -71,10 +89,21 @@ def _with_summary(scene: Scene, path: Path) -> Scene:
             for r in summary.get("doubtful_regions", ())
             if 0 <= int(r["vertex"]) < scene.part.full.n_vertices
         )
+        landmarks = tuple(
+            LandmarkResult(int(one["part"]), int(one["whole"]), str(one["label"]), one["before"], one["use"])
+            for one in summary.get("landmarks", ())
+            if 0 <= int(one["part"]) < scene.part.full.n_vertices and 0 <= int(one["whole"]) < n_whole
+        )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return scene
-    notes = (*scene.notes, *said["notes"])
-    return replace(scene, title=" → ".join(names), warnings=said["warnings"], notes=notes, doubtful_places=places)
+    return replace(
+        scene,
+        title=" → ".join(names),
+        warnings=said["warnings"],
+        map_notes=said["notes"],
+        doubtful_places=places,
+        landmarks=landmarks,
+    )
 
 
 def read_truth(path: Path, n_part: int) -> GroundTruth:

@@ -14,7 +14,8 @@ from jaxtyping import Bool, Float, Int
 from partwhole.criterion.result import no_part_of_manifold
 from partwhole.datasets.pairs import GroundTruth
 from partwhole.matching.confidence.fit import swapped_question
-from partwhole.mesh import Mesh, decimate
+from partwhole.matching.result import LandmarkResult
+from partwhole.mesh import LandmarkPair, Mesh, decimate
 from partwhole.store.cache import Cache
 from partwhole.store.compute import first_largest
 from partwhole.viewer.figures.render import (
@@ -121,9 +122,10 @@ class Scene:
     truth : where the vertices of the part truly lie, if that is known
     factor : from lengths of the part to those of the whole, where their units differ
     doubtful_places : where to look first
+    landmarks : that a match is steered by, or was
     title : of the page
     warnings : what to know before using the map
-    notes : what else a reader has to know, one sentence each
+    notes, map_notes : what else a reader has to know, of the surfaces and of the map, one sentence each
     """
 
     part: DisplayedSurface
@@ -135,9 +137,11 @@ class Scene:
     truth: GroundTruth | None = field(default=None, kw_only=True)
     factor: float = field(default=1.0, kw_only=True)
     doubtful_places: tuple[DoubtfulPlace, ...] = field(default=(), kw_only=True)
+    landmarks: tuple[LandmarkPair, ...] = field(default=(), kw_only=True)
     title: str = field(default="", kw_only=True)
     warnings: tuple[str, ...] = field(default=(), kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
+    map_notes: tuple[str, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         for name in ("vertex_map", "vertex_map_before"):
@@ -251,19 +255,32 @@ class Scene:
         assert self.whole is not None
         return self.whole.to_shown[vertex_map[self.part.to_full]]
 
+    def _shown_landmark(self, landmark: LandmarkPair) -> dict[str, Any]:
+        """A landmark for the page: between the vertices that are drawn, with their numbers, and what became of it."""
+        assert self.whole is not None
+        became = {"before": landmark.before, "use": landmark.use} if isinstance(landmark, LandmarkResult) else {}
+        return {
+            "part": int(self.part.to_shown[landmark.part]),
+            "whole": int(self.whole.to_shown[landmark.whole]),
+            "numbers": [landmark.part, landmark.whole],
+            "label": landmark.label,
+            **became,
+        }
+
     def to_bytes(self, *, measured: Mapping[str, np.ndarray] | None = None, **more: Any) -> bytes:
         """All of it for the page, see `pack`; arrays that were `measured`, and `more` to its description, are added."""
         meta: dict[str, Any] = {
             "title": self.title,
             "warnings": [text for text in self.warnings if text != self.swapped],
             "swapped": self.swapped,
-            "notes": list(self.notes),
+            "notes": [*self.notes, *self.map_notes],
             "truth": self.truth is not None,
             "factor": self.factor,
             "doubtful_places": [
                 {"vertex": int(self.part.to_shown[p.vertex]), "area_share": p.area_share, "confidence": p.confidence}
                 for p in self.doubtful_places
             ],
+            "landmarks": [self._shown_landmark(one) for one in self.landmarks],
             **more,
         }
         arrays: dict[str, np.ndarray] = dict(measured or {})

@@ -91,6 +91,7 @@ class _Handler(BaseHTTPRequestHandler):
         session = self.server.session
         answers: dict[str, Callable[[dict[str, str]], tuple[str, bytes]]] = {
             "/upload": lambda q: (_JSON, _json(self._received(q.get("role", ""), q.get("name", "")))),
+            "/match": lambda q: (_JSON, _json(session.match_again(self._body()))),
             "/swap": lambda q: (_JSON, _json(session.swap())),
             "/open": lambda q: (_JSON, _json(session.open_uploads(swapped=q.get("swapped") == "yes"))),
         }

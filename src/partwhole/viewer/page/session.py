@@ -5,11 +5,12 @@ HTTP is handled in `server`.
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -18,6 +19,7 @@ import numpy as np
 from partwhole.geodesics.distances import DistanceMethod, distances_from_each
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import decode_mesh
+from partwhole.mesh.landmarks import checked_landmarks
 from partwhole.store.cache import Cache
 from partwhole.viewer.page.distortion import distortions
 from partwhole.viewer.page.matching import NoModel, matched
@@ -257,11 +259,28 @@ class Session:
 
     # --- matching
 
+    def match_again(self, data: bytes) -> dict[str, Any]:
+        """Look for the map again, with landmarks: JSON, a list of [vertex of the part, vertex of the whole, label]."""
+        scene = self.shown()
+        if scene.whole is None:
+            raise ValueError("there is no whole to match to; drop two meshes on the page")
+        try:
+            given = [(part, whole, str(label)) for part, whole, label in json.loads(data)]
+        except (ValueError, TypeError):
+            raise ValueError("landmarks should be a list of [vertex of the part, vertex of the whole, label]") from None
+        landmarks = checked_landmarks(given, scene.part.full, scene.whole.full)
+        self._begin(replace(scene, landmarks=landmarks))
+        return {"landmarks": len(landmarks)}
+
     def begin_match(self) -> None:
         """Look for the map in the background, if there is none and a whole to map to."""
-        scene, number = self.scene, self.number
+        scene = self.scene
         if scene is None or scene.whole is None or scene.vertex_map is not None:
             return
+        self._begin(scene)
+
+    def _begin(self, scene: Scene) -> None:
+        number = self.number
         began = time.monotonic()
         self.job = Job("matching", began)
 

@@ -11,6 +11,10 @@ export async function act(page, action) {
   const name = (scene.meta.title || "partwhole").replace(/[^\w.-]+/g, "-").replace(/^-|-$/g, "");
   if (action === "open") at("meshes").click();
   if (action === "swap") await page.dropped.swap();
+  if (action === "add-landmark") page.marks.add();
+  if (action === "pin") page.marks.pin();
+  if (action === "match-again") await page.marks.matchAgain();
+  if (action === "save-marks") page.marks.save(name);
   if (action === "csv") save(`${name}-map.csv`, [mapCsv(columnsOf(page.scene))], "text/csv");
   if (action === "npz") {
     const { part_vertex: _, whole_vertex: vertex_map, ...others } = columnsOf(page.scene);

@@ -4,7 +4,13 @@ import { act } from "./actions.js";
 import { at } from "./dom.js";
 
 export function bindControls(page) {
-  for (const id of ["boundaries", "rings", "linked"]) at(id).addEventListener("change", () => page.refresh());
+  for (const id of ["boundaries", "wireframe", "rings", "linked"]) at(id).addEventListener("change", () => page.refresh());
+  for (const id of ["colors", "limit"]) {
+    at(id).addEventListener("change", () => {
+      const limit = Number(at("limit").value) / 100;
+      page.recolor({ colors: at("colors").value, limit: limit > 0 ? limit : null });
+    });
+  }
   at("method").addEventListener("change", () => {
     page.engine.method = at("method").value;
     Object.assign(page.state.found, { trust: null, pair: null });
@@ -44,9 +50,13 @@ export function bindControls(page) {
   }));
   at("status").addEventListener("click", () => page.status(""));
   addEventListener("keydown", (event) => {
-    if (event.key === "Escape") page.status("");
+    if (event.key === "Escape") {
+      page.status("");
+      if (page.marks.adding) page.marks.add();
+    }
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input[type=number], select")) return;
-    [...at("views").children].find((button) => button.ariaKeyShortcuts === event.key)?.click();
+    const keys = [...at("views").children, at("add"), at("pin")];
+    keys.find((button) => button.ariaKeyShortcuts === event.key && !button.hidden)?.click();
   });
   document.addEventListener("click", (event) => {
     const action = event.target.closest("[data-action]")?.dataset.action;

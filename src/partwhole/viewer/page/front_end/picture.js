@@ -23,6 +23,7 @@ export async function picture(page) {
     context.font = `12px ${colors.fontFamily}`;
     context.fillText(note, box.left + 12, box.top + 26, box.width - 24);
   });
+  page.marks.paint(context, colors.fontFamily);
   page.draw();
   return new Promise((done) => canvas.toBlob(done, "image/png"));
 }
