@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from partwhole.transfer import Correspondence
 
 MAP, SUMMARY = "map.npz", "summary.json"
+# what fit writes instead of a map
+FIT = "fit.npz"
 WRITES = (
     *(MAP, "map.csv", "map.vts", "part.ply", "whole.ply", ARRAYS, RESULT, "map.png", "confidence.png"),
     *("summary.md", SUMMARY, "report.html"),
@@ -69,36 +71,48 @@ def write_map(folder: Path, found: MatchResult) -> dict[str, Path]:
     return files
 
 
-def read_correspondence(folder: Path, *, reach: float | None = None) -> Correspondence:
-    """Part, whole and the map between them, from the folder of a result: map.npz, part.ply and whole.ply.
+def read_correspondence(
+    folder: Path, *, reach: float | None = None, scan: Path | None = None, template: Path | None = None
+) -> Correspondence:
+    """Part, whole and the map between them, from the folder of a result.
 
-    The map is `vertex_map`, with `matched` if not all vertices are; or `triangles`, `weights` and `covered` of a map between
-    vertices.
+    A folder of match has map.npz, with `vertex_map`, and `matched` if not all vertices are, and both surfaces. A folder of
+    fit has fit.npz, with `triangles`, `weights` and `covered`; scan and template are read again.
 
     Parameters
     ----------
     folder : of the result
     reach : see `Correspondence`
+    scan, template : the two files that were fitted
     """
     from partwhole.datasets.number_files import read_npz
     from partwhole.mesh.barycentric import BarycentricMap
     from partwhole.mesh.io import read_mesh
     from partwhole.transfer import Correspondence
 
-    if not (folder / MAP).is_file():
-        raise ValueError(f"{folder} has no {MAP}; give a folder that `partwhole match --output` wrote")
-    held = read_npz(folder / MAP)
-    part, whole = (read_mesh(folder / f"{name}.ply", name=name) for name in ("part", "whole"))
+    if not (folder / MAP).is_file() and not (folder / FIT).is_file():
+        raise ValueError(f"{folder} has no {MAP} and no {FIT}; give a folder that `partwhole match` or `fit` wrote")
+    file = folder / MAP if (folder / MAP).is_file() else folder / FIT
+    fitted = file.name == FIT
+    if fitted and (scan is None or template is None):
+        raise ValueError(f"{folder} was written by fit; give --scan and --template, the files that were fitted")
+    held = read_npz(file)
+    needed = ("triangles", "weights", "covered", "vertices") if fitted else ("vertex_map",)
+    missing = [name for name in needed if name not in held]
+    if missing:
+        raise ValueError(f"{file} has no {', no '.join(missing)}")
+    part = read_mesh(scan if fitted and scan is not None else folder / "part.ply", name="part")
+    whole = read_mesh(template if fitted and template is not None else folder / "whole.ply", name="whole")
     try:
-        if {"triangles", "weights", "covered"} <= held.keys():
-            places = BarycentricMap(held["triangles"], held["weights"], held["covered"])
-        elif "vertex_map" in held:
-            places = BarycentricMap.at_vertices(held["vertex_map"], held.get("matched"))
-        else:
-            raise ValueError("it has no vertex_map")
-        return Correspondence(part, whole, places, reach)
+        if not fitted:
+            return Correspondence(
+                part, whole, BarycentricMap.at_vertices(held["vertex_map"], held.get("matched")), reach
+            )
+        if len(held["vertices"]) != whole.n_vertices:
+            raise ValueError(f"it has {len(held['vertices'])} vertices, {template} has {whole.n_vertices}")
+        return Correspondence(part, whole, BarycentricMap(held["triangles"], held["weights"], held["covered"]), reach)
     except ValueError as error:
-        raise ValueError(f"{folder / MAP}: {error}") from None
+        raise ValueError(f"{file}: {error}") from None
 
 
 def write_pictures(folder: Path, found: MatchResult, cache: Cache | None = None) -> dict[str, Path]:
