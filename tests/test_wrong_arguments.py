@@ -100,12 +100,12 @@ OTHERS = """
     transfer_by_kind(np.ones(60), laid, to="scan") | to='scan' must be 'part' or 'whole'
     transfer_by_kind([[1, 2], [3]], laid) | values must be an array with a row for each vertex, got [[1, 2], [3]]
     transfer_landmarks([[1, 2]], laid) | points must be rows of three finite numbers, got shape (1, 2)
-    transfer_texture(Asset(part), laid, size=2.5) | size must be a whole number, got 2.5
-    read_asset("scan.ply") | scan.ply: textures and skeletons are read from .glb and .obj, not '.ply'
-    read_asset(3) | path must be a path, a str or pathlib.Path, got 3
-    write_asset("scan.ply", "x.glb") | mesh must be a Mesh, got str; make one with pw.as_mesh
-    write_asset(Asset(part), "x.ply") | x.ply: textures and skeletons are written as .glb or .obj, not '.ply'
-    write_asset(Asset(part), "x.glb", influences=5) | influences=5 must be 4 or 8
+    transfer_texture(TexturedMesh(part), laid, size=2.5) | size must be a whole number, got 2.5
+    read_textured("scan.ply") | scan.ply: textures and skeletons are read from .glb and .obj, not '.ply'
+    read_textured(3) | path must be a path, a str or pathlib.Path, got 3
+    write_textured("scan.ply", "x.glb") | mesh must be a Mesh, got str; make one with pw.as_mesh
+    write_textured(TexturedMesh(part), "x.ply") | x.ply: textures and skeletons are written as .glb or .obj, not '.ply'
+    write_textured(TexturedMesh(part), "x.glb", influences=5) | influences=5 must be 4 or 8
     pw.TrainingConfig(iterations="x") | iterations must be a whole number, got 'x'
     pw.TrainingConfig(learning_rate=None) | learning_rate must be a number, got None
     pw.datasets.sphere("many") | n_vertices must be a whole number, got 'many'
@@ -179,7 +179,7 @@ BEGIN = """
     from partwhole.viewer.show import show
     part = pw.datasets.annulus(n_vertices=60)
     D = pw.geodesic_distances(part, method="dijkstra")
-    from partwhole.mesh.asset import Asset, read_asset, write_asset
+    from partwhole.mesh.textured import TexturedMesh, read_textured, write_textured
     from partwhole.mesh.barycentric import BarycentricMap
     from partwhole.transfer import Correspondence, transfer_by_kind, transfer_landmarks, transfer_texture
     laid = Correspondence(part, part, BarycentricMap.at_vertices(range(60)))
