@@ -85,6 +85,8 @@ OTHERS = """
     pw.remesh(part, "x") | edge_length must be a number, got 'x'
     pw.remesh(part, 0.1, iterations=2.5) | iterations must be a whole number, got 2.5
     pw.uniform_metric(part, "2") | scale must be a number, got '2'
+    pw.FitOptions(hold="still") | hold must be one of 'seen', 'rest', 'symmetric', got 'still'
+    pw.FitOptions(steps=2.5) | steps must be a whole number, got 2.5
     pw.scale_invariant_metric(part, regulariser=None) | regulariser must be a number, got None
     pw.metric_at_vertices(part, [[1, 2], [3]]) | values must be an array of numbers, got [[1, 2], [3]]
     pw.evaluation.geodesic_errors([0.5], pw.datasets.GroundTruth.of_map([0]), D) | vertex_map must be a list of vertex numbers

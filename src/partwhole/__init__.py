@@ -29,11 +29,14 @@ if TYPE_CHECKING:
         repair,
         write_mesh,
     )
+    from partwhole.registration import FitOptions, FittedTemplate, fit
 
 __all__ = [
     "TCIE",
     "WHCIE",
     "Criterion",
+    "FitOptions",
+    "FittedTemplate",
     "Matcher",
     "Mesh",
     "Metric",
@@ -47,6 +50,7 @@ __all__ = [
     "decimate",
     "evaluate",
     "farthest_points",
+    "fit",
     "geodesic_distances",
     "load",
     "match",
@@ -72,7 +76,9 @@ _FOLDERS = (
     "datasets",
     "embedding",
     "matching",
+    "registration",
     "evaluation",
+    "deformation",
     "spectral",
     "transfer",
     "store",

@@ -140,8 +140,8 @@ def test_a_mesh_stays_the_same_object_and_a_file_goes_by_its_name(tmp_path: Path
             SimpleNamespace(points=POINTS, cells=FACES, extract_surface=None),
             "part is a SimpleNamespace, not a surface; give part.extract_surface()",
         ),
-        (SimpleNamespace(points=POINTS, faces=padded([0, 1])), "part: faces has a polygon of 2 corners at 0"),
-        (SimpleNamespace(points=POINTS, faces=np.array([3, 0, 1])), "part: faces has a polygon of 3 corners at 0"),
+        (SimpleNamespace(points=POINTS, faces=padded([0, 1])), "part: face 0 has 2 corners; a face has at least 3"),
+        (SimpleNamespace(points=POINTS, faces=np.array([3, 0, 1])), "part: entry 0 of the faces is 3, but 2 corners follow"),
         (SimpleNamespace(vertex=TensorMap(), triangle=TensorMap()), "part has no vertices"),
     ],
 )  # fmt: skip

@@ -663,6 +663,30 @@ def test_landmarks_are_clicked_and_steer_the_match(
     assert page.text("#adding") == ""
 
 
+def test_colours_their_range_and_triangles_are_chosen(scene: Scene, serve: Serve, browse: Browse) -> None:
+    page = browse(serve(Session(scene, method="dijkstra")).address)
+    page.view("distortion")
+    page.wait("partwhole.state.found.distortion")
+    before = page.text("#legend .ends")
+    choose = (
+        "(([id, v]) => { const e = document.getElementById(id); e.value = v; e.dispatchEvent(new Event('change')); })"
+    )
+    page.script(f"{choose}(['limit', '2.5'])")
+    assert page.text("#legend .ends") != before
+    assert "2.5\u00a0% or more" in page.text("#legend .ends")
+    paint = "partwhole.panels.list[0].coat.paint[0]"
+    wide = page.script(paint)
+    page.script(f"{choose}(['limit', '5'])")
+    assert page.script(paint) == pytest.approx(wide / 2, rel=1e-5)
+    page.script(f"{choose}(['colors', 'grey'])")
+    assert page.script("[...partwhole.panels.list[0].coat.table.slice(0, 3)]") == [22, 22, 22]
+    page.click("#wireframe")
+    lines = page.script("partwhole.panels.list[0].lines.map((line) => line.segments.length / 6)")
+    assert lines[0] == len(scene.part.mesh.edges)
+    page.view("texture")
+    assert page.script("document.getElementById('limit').parentElement.hidden")
+
+
 def test_simplified_surfaces_keep_the_numbers_of_the_file(cut: Cut, serve: Serve, browse: Browse) -> None:
     scene = Scene.of(cut.part, cut.whole, cut.vertex_map).simplified(350)
     page = browse(serve(Session(scene)).address)

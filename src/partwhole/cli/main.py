@@ -27,6 +27,7 @@ from partwhole.cli.commands.dataset import dataset
 from partwhole.cli.commands.demo import demo
 from partwhole.cli.commands.embed import embed
 from partwhole.cli.commands.evaluate import evaluate
+from partwhole.cli.commands.fit import fit
 from partwhole.cli.commands.mask import mask
 from partwhole.cli.commands.match import match
 from partwhole.cli.commands.models import models
@@ -63,6 +64,12 @@ app.command(
         "partwhole match --pairs list.csv --output all",
     )
 )(match)
+app.command(
+    epilog=_examples(
+        "partwhole fit scan.ply template.off --output scan-fit",
+        "partwhole fit scan.stl body.obj --units mm:m --hold symmetric",
+    )
+)(fit)
 app.command(
     epilog=_examples(
         "partwhole embed points.csv --output points-map", "partwhole embed scan.ply --method isomap --components 3"

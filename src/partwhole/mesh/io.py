@@ -26,12 +26,13 @@ WRITABLE = ("off", "obj", "ply", "stl", "glb")
 
 
 def read_mesh(path: str | os.PathLike[str], *, name: str | None = None, repair: bool = False) -> Mesh:
-    """The surface in an OFF, OBJ, PLY, STL or GLB file, its vertices in the order of the file.
+    """The surface in an OFF, OBJ, PLY, STL, GLB or VTK file, its vertices in the order of the file.
 
     Nothing is dropped, merged or repaired silently: a defect raises a ValueError that names the file and the place in
     it; polygons with more than three corners are triangulated as fans, with a `MeshWarning`. STL stores no vertices,
     only corners: those that coincide exactly become one vertex, in order of first appearance. GLB: the triangles of all
-    nodes, moved to where the nodes show them.
+    nodes, moved to where the nodes show them. VTK: legacy files, VTP and VTU, their polygons and triangle strips; cells of
+    volumes are refused.
 
     Parameters
     ----------

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
-from jaxtyping import Int, Num
+from jaxtyping import Int
 
-from partwhole.mesh.formats.common import fan_note, fans
+from partwhole.mesh.formats.common import counted, fan_note, fans, unpadded
 from partwhole.mesh.formats.detect import decoded, file_contents, triangles_of
 from partwhole.mesh.surface import Mesh
 from partwhole.store.arguments import as_array, in_short
@@ -154,7 +154,11 @@ def _of_points(given: Any, name: str) -> SurfaceArrays | None:
     if hasattr(given, "faces"):
         if getattr(given, "n_strips", 0):
             raise ValueError(f"{name} has {given.n_strips} triangle strips; give {name}.triangulate()")
-        return _triangulated(points, *_unpadded(_array(given.faces, name, "faces"), name))
+        try:
+            corners, sizes = unpadded(_array(given.faces, name, "faces").reshape(-1))
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+        return _triangulated(name, points, corners, sizes)
     if hasattr(given, "extract_surface"):
         raise ValueError(f"{name} is a {type(given).__name__}, not a surface; give {name}.extract_surface()")
     cells = getattr(given, "cells", ())
@@ -164,35 +168,20 @@ def _of_points(given: Any, name: str) -> SurfaceArrays | None:
     if other:
         raise ValueError(f"{name} has cells of type {', '.join(other)}; a surface has triangles, quads and polygons")
     blocks = [_array(block.data, name, "cells") for block in cells if block.type in _POLYGONS]
-    corners = np.concatenate([_NO_FACES.reshape(-1), *(block.reshape(-1) for block in blocks)])
-    sizes = [np.full(len(block), block.shape[1]) for block in blocks]
+    of_all = np.concatenate([_NO_FACES.reshape(-1), *(block.reshape(-1) for block in blocks)])
+    widths = np.concatenate([_NO_FACES[:, 0], *(np.full(len(block), block.shape[1]) for block in blocks)])
     passed = [block.type for block in cells if block.type in _NO_SURFACE]
     notes = [f"{name}: cells of type {', '.join(sorted(set(passed)))} left out"] if passed and blocks else []
-    return _triangulated(points, corners, np.concatenate([_NO_FACES[:, 0], *sizes]), notes)
+    return _triangulated(name, points, of_all, widths, notes)
 
 
 def _triangulated(
-    points: np.ndarray, corners: Int[np.ndarray, "c"], sizes: Int[np.ndarray, "m"], notes: Iterable[str] = ()
+    name: str, points: np.ndarray, corners: Int[np.ndarray, "c"], sizes: Int[np.ndarray, "m"], notes: Iterable[str] = ()
 ) -> SurfaceArrays:
+    if len(sizes) and sizes.min() < 3:
+        at = int(np.argmax(sizes < 3))
+        raise ValueError(f"{name}: face {at} has {counted(int(sizes[at]), 'corner')}; a face has at least 3")
     return SurfaceArrays(points, fans(corners, sizes)[0], (*notes, *fan_note(sizes)))
-
-
-def _unpadded(padded: Num[np.ndarray, "_"], name: str) -> tuple[Int[np.ndarray, "c"], Int[np.ndarray, "m"]]:
-    """[3, a, b, c, 4, d, e, f, g, …] as corners and sizes."""
-    at, sizes = 0, []
-    numbers = padded.reshape(-1)
-    first = int(numbers[0]) if len(numbers) else 3
-    if first >= 3 and len(numbers) % (first + 1) == 0 and (numbers[:: first + 1] == first).all():
-        table = numbers.reshape(-1, first + 1)  # all of one size, as they mostly are
-        return table[:, 1:].reshape(-1).astype(np.int64), np.full(len(table), first)
-    while at < len(numbers):
-        size = int(numbers[at])
-        if size < 3 or at + size >= len(numbers):
-            raise ValueError(f"{name}: faces has a polygon of {size} corners at {at}; give sizes followed by corners")
-        sizes.append(size)
-        at += size + 1
-    heads = np.cumsum([0, *(size + 1 for size in sizes[:-1])])
-    return np.delete(numbers, heads).astype(np.int64), np.array(sizes, np.int64)
 
 
 def _entry(tensors: Any, key: str) -> Any:

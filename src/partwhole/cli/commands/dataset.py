@@ -40,7 +40,8 @@ def _group() -> None:
 )
 def make(
     source: Annotated[
-        Path | None, typer.Option("--from", metavar="DIR", help="Folder of meshes: OFF, OBJ, PLY, STL or GLB files.")
+        Path | None,
+        typer.Option("--from", metavar="DIR", help="Folder of meshes: OFF, OBJ, PLY, STL, GLB or VTK files."),
     ] = None,
     bodies: Annotated[
         int | None, typer.Option(min=1, help="Number of bodies to generate instead, in several poses.")

@@ -38,7 +38,7 @@ DataArgument = Annotated[
     Path,
     typer.Argument(
         metavar="DATA",
-        help="Points: rows of numbers (CSV, TXT) or an NPY file; or a mesh: OFF, OBJ, PLY, STL, GLB.",
+        help="Points: rows of numbers (CSV, TXT) or an NPY file; or a mesh: OFF, OBJ, PLY, STL, GLB, VTK.",
     ),
 ]
 BoundaryOption = Annotated[

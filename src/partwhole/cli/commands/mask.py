@@ -37,7 +37,7 @@ WRITES = ("masks.npz", "trust.png", "soft.png", "summary.json")
 _MOST_ROWS = 2000
 _LARGEST = 4 << 30  # bytes; larger files are written only if --rows asks for them
 
-MeshArgument = Annotated[Path, typer.Argument(metavar="MESH", help="The part: an OFF, OBJ, PLY, STL or GLB file.")]
+MeshArgument = Annotated[Path, typer.Argument(metavar="MESH", help="The part: an OFF, OBJ, PLY, STL, GLB or VTK file.")]
 WholeOption = Annotated[
     Path | None,
     typer.Option("--whole", metavar="FILE", help="The whole; used to check that it is a sphere, as C_L assumes."),

@@ -55,7 +55,7 @@ from partwhole.store.cache import Cache
 if TYPE_CHECKING:
     from partwhole.matching.search.method import Method
 
-_FILES = "an OFF, OBJ, PLY, STL or GLB file"
+_FILES = "an OFF, OBJ, PLY, STL, GLB or VTK file"
 
 PartArgument = Annotated[
     Path | None, typer.Argument(metavar="PART", help=f"The part: {_FILES}, or a folder of parts.", show_default=False)

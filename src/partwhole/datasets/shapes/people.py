@@ -14,6 +14,7 @@ from scipy import sparse
 from partwhole.datasets.number_files import asset_file, read_npz
 from partwhole.datasets.shapes.people_poses import NEEDED, Turns, random_turns
 from partwhole.mesh import Mesh
+from partwhole.mesh.asset import Skin
 
 FILE = "bodies_cc0.npz"
 WHAT = (
@@ -140,6 +141,14 @@ class People:
             if pressed <= _PRESSED:
                 break
         return _follow(self.weights, self._motions(number, min(free, key=lambda one: one[0])[1]), self.rest(number))
+
+    def skin(self, k: int) -> Skin:
+        """The skeleton of person k in the rest pose: joints at the heads of the bones, their axes those of the surface."""
+        heads, parents = self._held["heads"][self._number(k)], self._held["parents"]
+        rest = np.tile(np.eye(4), (len(heads), 1, 1))
+        rest[:, :3, 3] = heads
+        above = tuple(None if parent < 0 else int(parent) for parent in parents)
+        return Skin(self.bone_names, above, rest, sparse.csr_matrix(self.weights))
 
     def turned(self, k: int, turns: Turns) -> Mesh:
         """Person k with the bones named turned about their heads, by rotations in the axes of the rest pose.

@@ -77,7 +77,7 @@ def make_set(
 
     Parameters
     ----------
-    source : folder with OFF, OBJ, PLY, STL or GLB files (folders inside it are not looked into), or meshes by name, such
+    source : folder with OFF, OBJ, PLY, STL, GLB or VTK files (folders inside it are not looked into), or meshes by name, such
         as `BodyPoses`
     output : folder for the set, new or empty, or of a run that was interrupted
     recipe : how parts are cut, see `random_cuts`

@@ -84,15 +84,23 @@ def _of_features(
     D, D_part = found.pair.whole.distances, found.pair.part.distances
     assert D is not None
     assert D_part is not None
+    suits = None if found.landmarks is None else found.landmarks.suits
     spread = torch.cat(
         [
-            (soft_map(one[rows], other, SPREAD_TEMPERATURE) * D[vertex_map[rows]]).sum(dim=1)
+            (_possible(one, other, rows, suits) * D[vertex_map[rows]]).sum(dim=1)
             for rows in torch.arange(len(one), device=one.device).split(_ROWS)
         ]
     )
     there = other[vertex_map]
     back = nearest_rows(there, one)
     return spread, D_part[torch.arange(len(one), device=one.device), back], 1 - (one * there).sum(dim=1)
+
+
+def _possible(
+    one: Float[Tensor, "p f"], other: Float[Tensor, "n f"], rows: Int[Tensor, "r"], suits: Float[Tensor, "p n"] | None
+) -> Float[Tensor, "r n"]:
+    """The places that features, and landmarks, think possible for some vertices."""
+    return soft_map(one[rows], other, SPREAD_TEMPERATURE, suits=None if suits is None else suits[rows])
 
 
 def _around(

@@ -172,6 +172,7 @@ def soft_map(
     *,
     absent: Float[Tensor, "n"] | None = None,
     no_match: float | None = None,
+    suits: Float[Tensor, "p n"] | None = None,
 ) -> Float[Tensor, "p n"]:
     """P = row softmax of cos(part feature, whole feature) / τ; rows sum to one, or to less where there may be no match.
 
@@ -181,6 +182,7 @@ def soft_map(
     temperature : τ; the smaller, the sharper
     absent : −inf for vertices of the whole that are not there, 0 for the others
     no_match : the cosine of "no match", a further column that is left out of the result; None: there is none
+    suits : is added to the cosines, where more than features is known
 
     Examples
     --------
@@ -193,6 +195,8 @@ def soft_map(
     # the temperature goes with the smaller matrix
     sharp, other = normalize(part, dim=-1) / temperature, normalize(whole, dim=-1).T
     similar = sharp @ other if absent is None else torch.addmm(absent, sharp, other)
+    if suits is not None:
+        similar = similar + suits / temperature
     if no_match is None:
         return torch.softmax(similar, dim=-1)
     nothing = torch.full_like(similar[:, :1], no_match / temperature)

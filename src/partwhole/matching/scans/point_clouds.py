@@ -15,6 +15,7 @@ from jaxtyping import Float, Int
 
 from partwhole.mesh import Mesh
 from partwhole.mesh.formats import obj, off, ply
+from partwhole.mesh.formats.vtk import legacy, xml
 from partwhole.store.arguments import as_numbers
 
 WEAKER = (
@@ -27,7 +28,7 @@ _NEAREST = 8
 # edges longer than so many times the spacing of the points here bridge a gap
 _LONGEST = 2.6
 _FEWEST, _MOST = 30, 60_000
-_DECODERS = {".ply": ply.decode, ".off": off.decode, ".obj": obj.decode}
+_DECODERS = {".ply": ply.decode, ".off": off.decode, ".obj": obj.decode, ".vtk": legacy.decode, ".vtp": xml.decode}
 _TEXT = (".xyz", ".pts", ".txt", ".csv")
 
 

@@ -49,7 +49,7 @@ LANDMARK_WEIGHT = 0.5
 LANDMARK_SCORE = 10.0
 # vertices nearer than about this follow a landmark in lateration and show whether a map misses it; and how much it counts
 # in lateration, where all other anchors together count 1
-LANDMARK_REACH, LANDMARK_PULL = 0.15, 2.0
+LANDMARK_REACH, LANDMARK_PULL = 0.15, 0.5
 # landmarks whose distances differ by so many tolerances contradict each other
 LANDMARK_CONTRADICTS = 3.0
 # for rigid starts: how much normals count beside positions, and how far from a line three landmarks have to be

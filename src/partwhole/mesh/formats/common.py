@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import compress
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Num
 
 
 class MeshWarning(UserWarning):
@@ -193,6 +193,27 @@ def fans(
     step = np.arange(len(polygon)) - np.repeat(np.cumsum(sizes - 2) - (sizes - 2), sizes - 2)
     first = begin[polygon]
     return np.stack([corners[first], corners[first + step + 1], corners[first + step + 2]], axis=1), polygon
+
+
+def unpadded(numbers: Num[np.ndarray, "_"]) -> tuple[Int[np.ndarray, "c"], Int[np.ndarray, "m"]]:
+    """Polygons one after the other, each behind its size: their corners, and their sizes.
+
+    >>> corners, sizes = unpadded(np.array([3, 0, 1, 2, 4, 2, 1, 3, 4]))
+    >>> corners.tolist(), sizes.tolist()
+    ([0, 1, 2, 2, 1, 3, 4], [3, 4])
+    """
+    numbers = numbers.astype(np.int64)
+    first = int(numbers[0]) if len(numbers) else 3
+    if first >= 1 and len(numbers) % (first + 1) == 0 and (numbers[:: first + 1] == first).all():
+        table = numbers.reshape(-1, first + 1)  # all of one size, as they mostly are
+        return table[:, 1:].reshape(-1), np.full(len(table), first)
+    listed, heads, at = numbers.tolist(), [], 0
+    while at < len(listed):
+        if not 0 <= listed[at] < len(listed) - at:
+            raise FormatError(f"entry {at} of the faces is {listed[at]}, but {len(listed) - at - 1} corners follow")
+        heads.append(at)
+        at += listed[at] + 1
+    return np.delete(numbers, heads), numbers[heads]
 
 
 def fan_note(sizes: Int[np.ndarray, "m"]) -> list[str]:

@@ -11,12 +11,23 @@ from jaxtyping import Int
 
 from partwhole.mesh.formats import glb, obj, off, ply, stl
 from partwhole.mesh.formats.common import Contents, counted, fan_note, fans
+from partwhole.mesh.formats.vtk import legacy, xml
 from partwhole.store.text import displayable
 
-Format = Literal["off", "obj", "ply", "stl", "glb"]
-FORMATS: tuple[Format, ...] = ("off", "obj", "ply", "stl", "glb")
+Format = Literal["off", "obj", "ply", "stl", "glb", "vtk", "vtp", "vtu"]
+FORMATS: tuple[Format, ...] = ("off", "obj", "ply", "stl", "glb", "vtk", "vtp", "vtu")
 
-_DECODERS = {"off": off.decode, "obj": obj.decode, "ply": ply.decode, "stl": stl.decode, "glb": glb.decode}
+_DECODERS = {
+    "off": off.decode,
+    "obj": obj.decode,
+    "ply": ply.decode,
+    "stl": stl.decode,
+    "glb": glb.decode,
+    "vtk": legacy.decode,
+    "vtp": xml.decode,
+    "vtu": xml.decode,
+}
+_VTK_XML = re.compile(rb"<VTKFile\b[^>]*\btype\s*=\s*[\"'](PolyData|UnstructuredGrid)[\"']")
 
 
 def file_contents(path: Path) -> bytes:
@@ -76,6 +87,10 @@ def _sniffed(data: bytes) -> Format | None:
     head = data[:4096].removeprefix(b"\xef\xbb\xbf")
     if head.startswith(b"glTF"):
         return "glb"
+    if head.startswith(b"# vtk DataFile"):
+        return "vtk"
+    if found := _VTK_XML.search(head):
+        return "vtp" if found[1] == b"PolyData" else "vtu"
     if re.match(rb"ply[ \t]*[\r\n]", head):
         return "ply"
     text = re.sub(rb"#[^\r\n]*", b"", head).lstrip()

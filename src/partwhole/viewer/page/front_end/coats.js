@@ -14,6 +14,7 @@ export const STRAIGHT = hex("#e4572e");
 const STOPS = {
   good: ["#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725"],
   bad: ["#f4f1e8", "#f6d39a", "#f0a35e", "#dd6a4b", "#b33a52", "#74214f", "#3a0f3d"],
+  grey: ["#161616", "#f2f2f2"],
 };
 
 export function hex(text) {
@@ -35,7 +36,10 @@ function ramp(stops) {
   return table;
 }
 
-export const TABLES = { good: ramp(STOPS.good), bad: ramp(STOPS.bad) };
+export const TABLES = Object.fromEntries(Object.entries(STOPS).map(([name, stops]) => [name, ramp(stops)]));
+
+/** The colour maps to choose from. */
+export const COLOR_MAPS = { own: "of the view", good: "viridis", bad: "light to dark", grey: "grey" };
 
 export function gradient(name) {
   return `linear-gradient(to right, ${STOPS[name].join(", ")})`;

@@ -4,7 +4,13 @@ import { act } from "./actions.js";
 import { at } from "./dom.js";
 
 export function bindControls(page) {
-  for (const id of ["boundaries", "rings", "linked"]) at(id).addEventListener("change", () => page.refresh());
+  for (const id of ["boundaries", "wireframe", "rings", "linked"]) at(id).addEventListener("change", () => page.refresh());
+  for (const id of ["colors", "limit"]) {
+    at(id).addEventListener("change", () => {
+      const limit = Number(at("limit").value) / 100;
+      page.recolor({ colors: at("colors").value, limit: limit > 0 ? limit : null });
+    });
+  }
   at("method").addEventListener("change", () => {
     page.engine.method = at("method").value;
     Object.assign(page.state.found, { trust: null, pair: null });

@@ -1,6 +1,7 @@
 // What is chosen and shown: asks the engine, and keeps panels and words in step with it.
 
 import { OrbitCamera } from "./camera.js";
+import { COLOR_MAPS } from "./coats.js";
 import { askArrays, askJson } from "./data.js";
 import { METHODS, legendElements, matchDetails, placeButtons, swappedElement, trustDetails, trustLegend, trustWords } from "./details.js";
 import { at, element } from "./dom.js";
@@ -26,6 +27,8 @@ export class Page {
       turned: (panel) => this.turned(panel),
     });
     this.state = { view: "", picked: null, other: null, wipe: 1, found: {}, cameras: {}, options: {} };
+    this.state.shown = { colors: "own", limit: null }; // how numbers become colours
+    at("colors").replaceChildren(...Object.entries(COLOR_MAPS).map(([id, name]) => Object.assign(element("option", name), { value: id })));
     this.marks = new Marks(this);
     this.followed = 0; // matches that were followed; the last one is
     this.asked = 0; // answers to questions that are no longer asked are dropped
@@ -71,7 +74,7 @@ export class Page {
     for (const name of ["csv", "npz"]) this.button(name).hidden = !scene.map;
     this.button("ply-whole").hidden = !scene.whole;
     at("linked").parentElement.hidden = !scene.whole;
-    at("boundaries").parentElement.hidden = at("rings").parentElement.hidden = !scene.part;
+    at("boundaries").parentElement.hidden = at("wireframe").parentElement.hidden = at("rings").parentElement.hidden = !scene.part;
     at("up").parentElement.hidden = !scene.part;
     at("up").value = scene.part ? scene.meta.part.view.up : "z";
     at("choose").parentElement.hidden = !scene.part;
@@ -115,6 +118,8 @@ export class Page {
       if (chosen) button.scrollIntoView({ block: "nearest", inline: "nearest" });
     }
     at("picture-field").hidden = id !== "texture";
+    at("limit").parentElement.hidden = !VIEWS[id]?.ranged;
+    at("colors").parentElement.hidden = !(VIEWS[id]?.ranged || id === "confidence");
     at("places").hidden = id !== "confidence";
     at("rings").parentElement.hidden = !id || id === "trust";
     at("click").hidden = at("other-field").hidden = at("method").parentElement.hidden = id !== "trust";
@@ -235,7 +240,7 @@ export class Page {
 
   refresh() {
     const { scene, state } = this, view = VIEWS[state.view];
-    state.options = { boundaries: at("boundaries").checked, rings: at("rings").checked, linked: at("linked").checked, dark: this.dark.matches };
+    state.options = { boundaries: at("boundaries").checked, rings: at("rings").checked, linked: at("linked").checked, dark: this.dark.matches, wireframe: at("wireframe").checked };
     if (!view) {
       this.panels.show([]);
       at("legend").replaceChildren();
@@ -243,15 +248,22 @@ export class Page {
       return;
     }
     const trust = state.view === "trust";
-    this.coats[state.view] ??= view.coats(scene, state.found);
+    this.coats[state.view] ??= view.coats(scene, state.found, state.shown);
     const coats = this.coats[state.view];
     const panels = trust ? trustPanels(scene, state) : pairPanels(scene, coats, state);
     if (!trust) for (const { surface, dots } of panels) dots.push(...this.marks.dots(surface, surface.role));
     this.panels.show(panels);
     at("wiper").hidden = !coats.part?.before;
-    at("legend").replaceChildren(...(trust ? trustLegend(scene, state, this.engine) : legendElements(view.legend?.(scene, state.found))));
+    at("legend").replaceChildren(...(trust ? trustLegend(scene, state, this.engine) : legendElements(view.legend?.(scene, state.found, state.shown))));
     at("details").replaceChildren(...(trust ? trustDetails(scene, state, this.engine) : matchDetails(scene, state)));
     this.draw();
+  }
+
+  /** How numbers become colours: a colour map, and where it ends; null: as the numbers need it. */
+  recolor(shown) {
+    this.state.shown = shown;
+    this.coats = {};
+    this.refresh();
   }
 
   turned(panel) {

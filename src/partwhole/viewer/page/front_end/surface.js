@@ -32,6 +32,17 @@ export class Surface {
     return this.coarse;
   }
 
+  /** All edges, six numbers each. */
+  get edgeSegments() {
+    if (this.segments) return this.segments;
+    const { first, to } = this.neighbours(), ends = [];
+    for (let v = 0; v < this.size; v++) {
+      for (let k = first[v]; k < first[v + 1]; k++) if (to[k] > v) ends.push(...this.point(v), ...this.point(to[k]));
+    }
+    this.segments = new Float32Array(ends);
+    return this.segments;
+  }
+
   /** The number that a vertex has in the user's file. */
   number(vertex) {
     return this.numbers ? this.numbers[vertex] : vertex;

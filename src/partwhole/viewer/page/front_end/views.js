@@ -33,9 +33,9 @@ export const VIEWS = {
     name: "Confidence",
     key: "3",
     has: (scene) => scene.map && scene.confidence,
-    coats: (scene) => ({ part: values("good", scene.confidence, [0, 1], null, scene.doubtful) }),
-    legend: (scene) => ({
-      table: "good", limits: ["0", "1"],
+    coats: (scene, found, shown) => ({ part: values(tableOf("good", shown), scene.confidence, [0, 1], null, scene.doubtful) }),
+    legend: (scene, found, shown) => ({
+      table: tableOf("good", shown), limits: ["0", "1"],
       text: `How sure each match is.${scene.doubtful ? " Striped: doubtful, do not rely on it." : ""}`,
     }),
   },
@@ -43,15 +43,16 @@ export const VIEWS = {
     name: "Distortion",
     key: "4",
     needs: "distortion",
+    ranged: true,
     has: (scene) => scene.map,
-    coats: (scene, found) => {
+    coats: (scene, found, shown) => {
       if (!found.distortion) return {};
-      const limits = [0, niceLimit(found.distortion.distortion)];
-      return { part: values("bad", found.distortion.distortion, limits, found.distortion.distortion_before) };
+      const limits = [0, limitOf(found.distortion.distortion, shown)];
+      return { part: values(tableOf("bad", shown), found.distortion.distortion, limits, found.distortion.distortion_before) };
     },
-    legend: (scene, found) => found.distortion && {
-      table: "bad",
-      limits: ["0", `${percent(niceLimit(found.distortion.distortion))} or more`],
+    legend: (scene, found, shown) => found.distortion && {
+      table: tableOf("bad", shown),
+      limits: ["0", `${percent(limitOf(found.distortion.distortion, shown))} or more`],
       text: "By how much the map changes the guaranteed distances of a vertex, on average, as a share of √(area of the whole). Grey: none is guaranteed.",
     },
   },
@@ -60,14 +61,26 @@ export const VIEWS = {
     name: "Error",
     key: "6",
     needs: "errors",
+    ranged: true,
     has: (scene) => scene.map && scene.meta.truth,
-    coats: (scene, { errors }) => errors ? { part: values("bad", errors.errors, [0, niceLimit(errors.errors)]) } : {},
-    legend: (scene, { errors }) => errors && {
-      table: "bad", limits: ["0", `${percent(niceLimit(errors.errors))} or more`],
+    coats: (scene, { errors }, shown) =>
+      errors ? { part: values(tableOf("bad", shown), errors.errors, [0, limitOf(errors.errors, shown)]) } : {},
+    legend: (scene, { errors }, shown) => errors && {
+      table: tableOf("bad", shown), limits: ["0", `${percent(limitOf(errors.errors, shown))} or more`],
       text: "Geodesic error: how far a match is from the true place, as a share of √(area of the whole).",
     },
   },
 };
+
+/** The colour map that was chosen, or that of the view. */
+function tableOf(own, { colors }) {
+  return colors === "own" ? own : colors;
+}
+
+/** Where colours end: as was chosen, or as most numbers need it. */
+function limitOf(numbers, { limit }) {
+  return limit ?? niceLimit(numbers);
+}
 
 function both(scene, mode, paint) {
   const coat = { mode, plain: PLAIN };
@@ -93,7 +106,7 @@ export function pairPanels(scene, coats, state) {
     camera: state.cameras[role],
     wipe: role === "part" && coats.part?.before ? state.wipe : 1,
     rings: state.options.rings ? ringsOf(scene, state, role) : null,
-    lines: state.options.boundaries ? [boundaryLine(surface, state.options.dark)] : [],
+    lines: linesOf(surface, state.options),
     dots: dotsOf(scene, state, role),
   }));
 }
@@ -115,7 +128,7 @@ function dotsOf(scene, state, role) {
 /** The part once for each criterion, with what is guaranteed with the chosen vertex, and once with the soft mask. */
 export function trustPanels(scene, state) {
   const row = state.found.trust, camera = state.cameras.part, surface = scene.part;
-  const lines = state.options.boundaries ? [boundaryLine(surface, state.options.dark)] : [];
+  const lines = linesOf(surface, state.options);
   const dots = state.picked === null ? [] : [dot(surface, state.picked, CHOSEN)];
   const pair = pairStrokes(scene, state);
   const common = { surface, camera, wipe: 1, rings: null };
@@ -195,6 +208,12 @@ function chain(points) {
 
 function dot(surface, vertex, color) {
   return { points: new Float32Array(surface.point(vertex)), color, width: 14, ghost: true };
+}
+
+function linesOf(surface, { boundaries, wireframe, dark }) {
+  const lines = boundaries ? [boundaryLine(surface, dark)] : [];
+  if (wireframe) lines.unshift({ segments: surface.edgeSegments, color: dark ? BOUNDARY_IN_THE_DARK : BOUNDARY, width: 0.7 });
+  return lines;
 }
 
 function boundaryLine(surface, dark) {

@@ -1,0 +1,26 @@
+"""Deformation: a template bent onto a scan, as rigidly as possible where nothing holds it."""
+
+from partwhole.deformation.checks import flipped_faces, intersecting_faces
+from partwhole.deformation.elastic import ElasticSurface
+from partwhole.deformation.levels import register_in_levels
+from partwhole.deformation.mirror import mirror_map
+from partwhole.deformation.options import FitOptions
+from partwhole.deformation.read_out import RegisteredMap, registered_map
+from partwhole.deformation.register import Registration, register
+from partwhole.deformation.sources import SOURCES, Sources, sources_of
+
+__all__ = [
+    "SOURCES",
+    "ElasticSurface",
+    "FitOptions",
+    "RegisteredMap",
+    "Registration",
+    "Sources",
+    "flipped_faces",
+    "intersecting_faces",
+    "mirror_map",
+    "register",
+    "register_in_levels",
+    "registered_map",
+    "sources_of",
+]

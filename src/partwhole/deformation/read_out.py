@@ -1,0 +1,103 @@
+"""A map read from a registration: each vertex of the part at the nearest point of the whole that was bent onto it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from partwhole.deformation.options import FitOptions
+from partwhole.deformation.register import Guide, Registration, register
+from partwhole.mesh import Mesh
+from partwhole.mesh.barycentric import BarycentricMap
+from partwhole.mesh.closest import SurfaceTree
+
+# in √area of the whole: a place farther than this from where the map had it is not believed
+_FARTHEST = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class RegisteredMap:
+    """A map whose places lie inside triangles.
+
+    Attributes
+    ----------
+    places : for each vertex of the part; what the registration left where it was has the place that it had
+    vertex_map : the nearest corners of these places
+    moved : share of the vertices that the registration found a place for
+    stretch : how much the lengths of edges change, on average, before and after: where it rises, the map as it was is better
+    """
+
+    places: BarycentricMap
+    vertex_map: Int[np.ndarray, "p"]
+    moved: float
+    stretch: tuple[float, float]
+
+    @property
+    def better(self) -> bool:
+        """Whether lengths of edges change less than before."""
+        return self.stretch[1] < self.stretch[0]
+
+
+def registered_map(
+    part: Mesh,
+    whole: Mesh,
+    vertex_map: Int[np.ndarray, "p"],
+    confidence: Float[np.ndarray, "p"] | None = None,
+    *,
+    options: FitOptions | None = None,
+) -> RegisteredMap:
+    """Bend the whole onto the part, and take for each vertex of the part the nearest point on it.
+
+    Parameters
+    ----------
+    part, whole : in the same units, anywhere
+    vertex_map : to begin with
+    confidence : of the map, from 0 to 1; all the same if not given
+    options : see `FitOptions`
+    """
+    guide = Guide.of(vertex_map, confidence)
+    placed = aligned(part, whole, guide)
+    return read_places(placed, whole, guide, register(whole, placed, guide, options=options))
+
+
+def read_places(part: Mesh, whole: Mesh, guide: Guide, found: Registration) -> RegisteredMap:
+    """The map of a registration.
+
+    Parameters
+    ----------
+    part, whole, guide : as they were registered
+    found : the registration
+    """
+    vertex_map = guide.vertex_map
+    bent = Mesh(found.vertices, whole.faces, name=whole.name)
+    near = SurfaceTree(bent).nearest(part.vertices, part.vertex_normals)
+    triangles = whole.faces[near.faces]
+    at_rest = np.einsum("pc,pcd->pd", near.weights, whole.vertices[triangles])
+    unit = whole.area**0.5
+    off = np.linalg.norm(at_rest - whole.vertices[vertex_map], axis=1) / unit
+    trusted = near.found & (off < _FARTHEST) & (near.distances < found.reach)
+    triangles = np.where(trusted[:, None], triangles, vertex_map[:, None])
+    weights = np.where(trusted[:, None], near.weights, [1.0, 0.0, 0.0])
+    places = BarycentricMap(triangles, weights, np.ones(len(trusted), bool))
+    nearest = np.take_along_axis(triangles, weights.argmax(axis=1)[:, None], axis=1)[:, 0]
+    stretch = _stretch(part, whole.vertices[vertex_map]), _stretch(part, whole.vertices[nearest])
+    return RegisteredMap(places, nearest, float(trusted.mean()), stretch)
+
+
+def _stretch(part: Mesh, images: Float[np.ndarray, "p 3"]) -> float:
+    i, j = part.edges.T
+    return float(np.abs(np.linalg.norm(images[i] - images[j], axis=1) - part.edge_lengths).mean())
+
+
+def aligned(part: Mesh, whole: Mesh, guide: Guide) -> Mesh:
+    """The part turned and moved onto its image, by least squares."""
+    from partwhole.deformation.elastic import nearest_rotations
+
+    share = part.vertex_areas * (guide.confidence + 1e-3)
+    share = share / share.sum()
+    y = whole.vertices[guide.vertex_map]
+    x0, y0 = share @ part.vertices, share @ y
+    R = nearest_rotations(((share[:, None] * (y - y0)).T @ (part.vertices - x0))[None])[0]
+    return Mesh((part.vertices - x0) @ R.T + y0, part.faces, name=part.name)

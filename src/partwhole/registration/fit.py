@@ -1,0 +1,245 @@
+"""`fit`: match a scan to its template, then bend the template onto it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from partwhole.deformation.checks import flipped_faces, intersecting_faces
+from partwhole.deformation.levels import register_in_levels
+from partwhole.deformation.mirror import mirror_map
+from partwhole.deformation.options import FitOptions
+from partwhole.deformation.register import Guide, Registration
+from partwhole.deformation.sources import UNSEEN, sources_of
+from partwhole.matching.config import MatchOptions
+from partwhole.matching.result import MatchResult
+from partwhole.matching.scans.units import percent
+from partwhole.matching.session import MatchSession
+from partwhole.mesh import Mesh
+from partwhole.mesh.barycentric import BarycentricMap
+from partwhole.mesh.closest import SurfaceTree
+from partwhole.mesh.formats.common import counted
+from partwhole.registration.result import FittedTemplate
+from partwhole.store.arguments import Progress, as_array, in_short
+from partwhole.store.cache import CacheGiven
+
+if TYPE_CHECKING:
+    from partwhole.matching.search.method import Method
+
+# of the template's area, what a reader should know before all else if it was not seen, or if it was the scan's
+_MOSTLY_UNSEEN, _LARGER = 0.5, 1.1
+# of the scan's vertices that lie apart from the fitted template
+_APART = 0.1
+
+
+def fit(
+    scan: Mesh | str | os.PathLike[str],
+    template: Mesh | str | os.PathLike[str],
+    *,
+    model: str | Path | Method = "default",
+    options: FitOptions | None = None,
+    match_options: MatchOptions | None = None,
+    landmarks: Sequence[tuple[int, int]] = (),
+    units: str | float = "auto",
+    repair: bool | None = None,
+    device: str = "cpu",
+    cache: CacheGiven = None,
+    progress: Progress | None = None,
+) -> FittedTemplate:
+    """Fit a template to a scan: the template's triangulation, in the pose and shape of the scan, with the holes filled.
+
+    The scan is matched to the template, so they may stand anywhere and be in other units; see `match`. Then the template
+    is bent onto the scan, as rigidly as possible where nothing was seen.
+
+    Parameters
+    ----------
+    scan, template : meshes, or files; the scan may hold points without faces
+    model, units, repair, device, cache, progress : as in `match`
+    options : see `FitOptions`
+    match_options : see `MatchOptions`
+    landmarks : pairs of a vertex of the scan and one of the template that are the same point
+    """
+    session = MatchSession(model, match_options, units=units, device=device, cache=cache)
+    start = time.perf_counter()
+    found = session.match(scan, template, repair=repair, progress=progress)
+    matching = time.perf_counter() - start
+    fitted = fit_match(found, options=options, landmarks=landmarks, progress=progress)
+    fitted.seconds["matching"] = matching
+    return fitted
+
+
+def fit_match(
+    found: MatchResult,
+    *,
+    options: FitOptions | None = None,
+    landmarks: Sequence[tuple[int, int]] = (),
+    progress: Progress | None = None,
+) -> FittedTemplate:
+    """Fit a template to a scan that was matched to it already.
+
+    Parameters
+    ----------
+    found : the map from the scan to the template
+    options, landmarks, progress : as in `fit`
+    """
+    chosen = options or FitOptions()
+    start = time.perf_counter()
+    marks = checked_landmarks(landmarks, found.part, found.whole)
+    template, (shift, scale) = _at_unit_area(found.whole)
+    A = found.alignment
+    placed = Mesh(
+        ((found.part.vertices @ A[:3, :3].T + A[:3, 3]) - shift) * scale, found.part.faces, name=found.part.name
+    )
+    scan, guide, numbers = _what_was_matched(placed, template, found, marks, chosen)
+    bent = register_in_levels(template, scan, guide, options=chosen, progress=progress)
+    seconds = {"bending": time.perf_counter() - start}
+
+    start = time.perf_counter()
+    sources = sources_of(template, scan, guide, bent)
+    fitted = Mesh(bent.vertices, template.faces, name=template.name)
+    inverse = np.linalg.inv(A)
+    mesh = Mesh(
+        (bent.vertices / scale + shift) @ inverse[:3, :3].T + inverse[:3, 3], template.faces, name=found.whole.name
+    )
+    # from the units here to those of the scan
+    back = 1 / (scale * found.factor)
+    flipped, crossing = flipped_faces(template, bent.vertices, bent.rotations), intersecting_faces(fitted)
+    seconds["checks"] = time.perf_counter() - start
+    places = _places(placed, fitted, bent)
+    result = FittedTemplate(
+        mesh,
+        sources.source,
+        sources.distance * back,
+        sources.confidence,
+        sources.expected_error * back,
+        places,
+        found,
+        flipped,
+        crossing,
+        (),
+        (),
+        seconds,
+    )
+    notes = _notes(result, template, len(numbers), len(marks), chosen)
+    object.__setattr__(result, "notes", (*found.notes, *notes))
+    object.__setattr__(result, "warnings", (*found.warnings, *_warnings(result, guide, template)))
+    return result
+
+
+def checked_landmarks(landmarks: Sequence[tuple[int, int]], scan: Mesh, template: Mesh) -> Int[np.ndarray, "k 2"]:
+    """Pairs of vertices as an array; ValueError unless they are that, and in range.
+
+    >>> square = Mesh([[0, 0, 0], [1, 0, 0], [1, 1, 0]], [[0, 1, 2]], name="square")
+    >>> checked_landmarks([(0, 2)], square, square).tolist()
+    [[0, 2]]
+    >>> checked_landmarks([(0, 3)], square, square)
+    Traceback (most recent call last):
+    ValueError: landmarks: pair 0 is (0, 3), but vertices of the template are numbered 0 to 2
+    """
+    wanted = "landmarks must be pairs (vertex of the scan, vertex of the template)"
+    given = as_array(wanted, list(landmarks))
+    if given.size == 0:
+        return np.empty((0, 2), np.int64)
+    if given.ndim != 2 or given.shape[1] != 2 or not np.issubdtype(given.dtype, np.integer):
+        raise ValueError(f"{wanted}, got {in_short(landmarks)}")
+    for column, (what, mesh) in enumerate((("scan", scan), ("template", template))):
+        bad = np.flatnonzero((given[:, column] < 0) | (given[:, column] >= mesh.n_vertices))
+        if len(bad):
+            pair = tuple(given[bad[0]].tolist())
+            raise ValueError(
+                f"landmarks: pair {bad[0]} is {pair}, but vertices of the {what} are numbered 0 to {mesh.n_vertices - 1}"
+            )
+    return given.astype(np.int64)
+
+
+def _at_unit_area(template: Mesh) -> tuple[Mesh, tuple[Float[np.ndarray, "3"], float]]:
+    shift, scale = template.vertices.mean(axis=0), template.area**-0.5
+    return Mesh((template.vertices - shift) * scale, template.faces, name=template.name), (shift, scale)
+
+
+def _what_was_matched(
+    placed: Mesh, template: Mesh, found: MatchResult, marks: Int[np.ndarray, "k 2"], options: FitOptions
+) -> tuple[Mesh, Guide, Int[np.ndarray, "m"]]:
+    """The scan without pieces that were left out, what is known of it, and its vertices' numbers."""
+    keep = found.matched.copy()
+    keep[marks[:, 0]] = True
+    scan, numbers = placed.submesh(keep)
+    number = np.full(placed.n_vertices, -1)
+    number[numbers] = np.arange(len(numbers))
+    lost = np.flatnonzero(number[marks[:, 0]] < 0)
+    if len(lost):
+        raise ValueError(
+            f"landmarks: vertex {marks[lost[0], 0]} of the scan has no faces; give one on the surface that was scanned"
+        )
+    opposite = reflection = None
+    if options.hold == "symmetric":
+        opposite, reflection = mirror_map(template)
+    here = np.stack([number[marks[:, 0]], marks[:, 1]], axis=1)
+    confidence = found.confidence[numbers].astype(np.float64)
+    return scan, Guide(found.vertex_map[numbers], confidence, here, opposite, reflection), numbers
+
+
+def _places(placed: Mesh, fitted: Mesh, bent: Registration) -> BarycentricMap:
+    near = SurfaceTree(fitted).nearest(placed.vertices, placed.vertex_normals)
+    covered = near.found & (near.distances < bent.reach)
+    weights = np.where(near.found[:, None], near.weights, [1.0, 0.0, 0.0])
+    return BarycentricMap(fitted.faces[near.faces], weights, covered)
+
+
+def _notes(result: FittedTemplate, template: Mesh, kept: int, landmarks: int, options: FitOptions) -> list[str]:
+    scan = result.match.part
+    notes = [
+        ", ".join(f"{percent(share)} {name}" for name, share in result.shares.items())
+        + " of the fitted template's area"
+    ]
+    if options.hold != "seen":
+        what = "the template" if options.hold == "rest" else "its mirror image on the other side, where that was seen"
+        notes.append(f"what was not seen follows {what}, as asked (hold={options.hold!r})")
+    if kept < scan.n_vertices:
+        notes.append(
+            f"{counted(scan.n_vertices - kept, 'vertex', 'vertices')} of the scan were left out, as in the match"
+        )
+    if landmarks:
+        notes.append(f"{counted(landmarks, 'landmark')} held")
+    if template.n_vertices > options.max_vertices:
+        notes.append(f"bent with {options.max_vertices} vertices first, then with all {template.n_vertices}")
+    if not template.is_closed:
+        notes.append("the template has a boundary; what the scan shows beyond it draws nothing")
+    return notes
+
+
+def _warnings(result: FittedTemplate, guide: Guide, template: Mesh) -> list[str]:
+    found, warnings = result.match, []
+    if found.fit.mirrored:
+        warnings.append("the map is a mirror image, so the fitted template is turned inside out in places")
+    if found.part.area * found.factor**2 > _LARGER * found.whole.area:
+        warnings.append("the scan is larger than the template; check that the template is the whole, and the units")
+    if result.shares["unseen"] > _MOSTLY_UNSEEN:
+        warnings.append(
+            f"{percent(result.shares['unseen'])} of the fitted template is made up: the scan saw nothing there"
+        )
+    apart = 1 - float(result.barycentric.covered.mean())
+    if apart > _APART:
+        warnings.append(f"{percent(apart)} of the scan's vertices lie apart from the fitted template")
+    labels = template.component_labels
+    held = np.isin(labels, labels[np.concatenate([guide.vertex_map, guide.landmarks[:, 1]])])
+    if not held.all():
+        pieces = len(np.unique(labels[~held]))
+        warnings.append(f"{counted(pieces, 'piece')} of the template matched nothing and only moved along")
+    if len(result.flipped):
+        warnings.append(f"{counted(len(result.flipped), 'triangle')} of the fitted template turned over; see flipped")
+    if len(result.intersections):
+        before = len(intersecting_faces(template))
+        warnings.append(
+            f"{counted(len(result.intersections), 'pair')} of triangles of the fitted template intersect"
+            f"{f', {before} in the template as it was' if before else ''}; see intersections"
+        )
+    if (result.source == UNSEEN).all():
+        warnings.append("the fitted template lies nowhere on the scan")
+    return warnings

@@ -1,0 +1,135 @@
+"""What `fit` gives: the template in the scan's coordinates, and what each of its vertices rests on."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int, UInt8
+
+from partwhole.deformation.sources import SOURCES
+from partwhole.matching.result import MatchResult
+from partwhole.mesh import Mesh, write_mesh
+from partwhole.mesh.barycentric import BarycentricMap
+from partwhole.store.atomic import atomic_write
+
+MESH, ARRAYS, SUMMARY = "fitted.ply", "fit.npz", "fit.json"
+# seen, between, unseen: sure is dark, made up is pale
+_COLORS = np.array([[52, 101, 164], [138, 176, 214], [228, 208, 170]], np.uint8)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedTemplate:
+    """A template bent onto a scan.
+
+    Attributes
+    ----------
+    mesh : the template's triangulation in the scan's coordinates and units
+    source : of each vertex: 0 seen by the scan, 1 between what was seen, 2 unseen; see `source_names`
+    distance : of each vertex to the scan, in its units
+    confidence : of each vertex, that of the map where it was seen, less the farther from it
+    expected_error : how far off each vertex is on average, in the scan's units; larger where nothing was seen
+    barycentric : for each vertex of the scan its place on the fitted template, in one of its triangles; not covered where
+        the scan lies apart from it
+    match : the map that the fit began with
+    flipped : triangles that turned over
+    intersections : pairs of triangles that go through each other
+    warnings : what to know before using the fit
+    notes : what was done and assumed on the way
+    seconds : that each step took
+    """
+
+    mesh: Mesh
+    source: Int[np.ndarray, "n"]
+    distance: Float[np.ndarray, "n"]
+    confidence: Float[np.ndarray, "n"]
+    expected_error: Float[np.ndarray, "n"]
+    barycentric: BarycentricMap
+    match: MatchResult
+    flipped: Int[np.ndarray, "f"]
+    intersections: Int[np.ndarray, "k 2"]
+    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
+    seconds: dict[str, float]
+
+    def __repr__(self) -> str:
+        shares = ", ".join(f"{100 * share:.0f} % {name}" for name, share in self.shares.items())
+        return f"FittedTemplate({self.match.whole.name!r} → {self.match.part.name!r}: {shares})"
+
+    @property
+    def source_names(self) -> dict[int, str]:
+        """What the numbers of `source` mean."""
+        return dict(SOURCES)
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Of the fitted template's area: seen, between and unseen."""
+        areas = self.mesh.vertex_areas
+        return {name: float(areas[self.source == k].sum() / self.mesh.area) for k, name in SOURCES.items()}
+
+    @property
+    def colors(self) -> UInt8[np.ndarray, "n 3"]:
+        """A colour for each vertex by its source: dark blue seen, light blue between, sand unseen."""
+        return _COLORS[self.source]
+
+    def summary(self) -> dict[str, Any]:
+        """The result in plain numbers and text."""
+        seen = self.source == 0
+        return {
+            "scan": self.match.part.name,
+            "template": self.match.whole.name,
+            "vertices": self.mesh.n_vertices,
+            "faces": self.mesh.n_faces,
+            "shares": self.shares,
+            "distance": {
+                "seen_mean": float(self.distance[seen].mean()) if seen.any() else None,
+                "seen_max": float(self.distance[seen].max()) if seen.any() else None,
+            },
+            "expected_error": {
+                name: float(self.expected_error[self.source == k].mean()) if (self.source == k).any() else None
+                for k, name in SOURCES.items()
+            },
+            "scan_covered": float(self.barycentric.covered.mean()),
+            "flipped_faces": len(self.flipped),
+            "intersecting_pairs": len(self.intersections),
+            "match_expected_error": self.match.fit.expected_error,
+            "warnings": list(self.warnings),
+            "notes": list(self.notes),
+            "seconds": self.seconds,
+        }
+
+    def save(self, folder: str | os.PathLike[str]) -> dict[str, Path]:
+        """Write fitted.ply (coloured by source), fit.npz (all arrays) and fit.json, and return their paths by name.
+
+        fit.npz holds `vertices`, `faces`, `source`, `distance`, `confidence` and `expected_error` for the template's
+        vertices; `triangles`, `weights`, `covered` and `vertex_map` for the scan's; `flipped` and `intersections`.
+        """
+        place = Path(folder)
+        place.mkdir(parents=True, exist_ok=True)
+        files = {name: place / name for name in (MESH, ARRAYS, SUMMARY)}
+        # a summary must not stand beside another fit
+        files[SUMMARY].unlink(missing_ok=True)
+        write_mesh(self.mesh, files[MESH], colors=self.colors)
+        arrays: dict[str, np.ndarray] = {
+            "vertices": self.mesh.vertices,
+            "faces": self.mesh.faces,
+            "source": self.source.astype(np.int8),
+            "distance": self.distance,
+            "confidence": self.confidence,
+            "expected_error": self.expected_error,
+            "triangles": self.barycentric.triangles,
+            "weights": self.barycentric.weights,
+            "covered": self.barycentric.covered,
+            "vertex_map": self.match.vertex_map,
+            "flipped": self.flipped,
+            "intersections": self.intersections,
+        }
+        with atomic_write(files[ARRAYS]) as file:
+            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+        with atomic_write(files[SUMMARY]) as file:
+            file.write(json.dumps(self.summary(), indent=2).encode())
+        return files

@@ -1,0 +1,80 @@
+"""Registration: known motions and bends come back, and what was not seen follows plausibly."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from partwhole.deformation import FitOptions, register
+from partwhole.deformation.register import Guide, robust
+from partwhole.mesh import Mesh
+
+
+def test_a_rigid_motion_comes_back_exactly(bent: Any) -> None:
+    turn = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
+    scan, numbers = Mesh(bent.template.vertices @ turn.T + 0.3, bent.template.faces).submesh(bent.seen)
+    found = register(bent.template, scan, Guide.of(numbers))
+    assert np.allclose(found.vertices, bent.template.vertices @ turn.T + 0.3, atol=1e-6)
+    assert np.allclose(found.rotations, turn, atol=1e-6)
+
+
+def test_a_bend_is_followed_and_its_gap_is_filled(bent: Any, registered: Any) -> None:
+    off = np.linalg.norm(registered.vertices - bent.whole.vertices, axis=1)
+    assert off[bent.seen].mean() < 0.005
+    assert off[~bent.seen].mean() < 0.02
+
+
+def test_a_wrong_map_in_places_does_no_harm(bent: Any) -> None:
+    numbers = bent.numbers.copy()
+    numbers[::9] = numbers[::-1][::9]
+    off = np.linalg.norm(
+        register(bent.template, bent.scan, Guide.of(numbers)).vertices - bent.whole.vertices, axis=1
+    )
+    assert off[bent.seen].mean() < 0.01
+
+
+def test_landmarks_hold_where_the_map_knows_nothing(bent: Any) -> None:
+    # a map that shrinks everything onto one vertex, with no confidence at all
+    lost = Guide(np.zeros_like(bent.numbers), np.zeros(len(bent.numbers)), np.empty((0, 2), np.int64))
+    rows = np.arange(0, len(bent.numbers), 12)
+    marks = np.stack([rows, bent.numbers[rows]], axis=1)
+    held = register(bent.template, bent.scan, replace(lost, landmarks=marks))
+    off = np.linalg.norm(held.vertices - bent.whole.vertices, axis=1)
+    assert off[bent.seen].mean() < 0.02
+
+
+def test_the_vertices_may_come_in_any_order(bent: Any) -> None:
+    order = np.random.default_rng(0).permutation(bent.template.n_vertices)
+    place = np.argsort(order)
+    shuffled = Mesh(bent.template.vertices[order], place[bent.template.faces])
+    one = register(bent.template, bent.scan, bent.guide, options=FitOptions(steps=3))
+    other = register(shuffled, bent.scan, Guide.of(place[bent.numbers]), options=FitOptions(steps=3))
+    assert np.abs(other.vertices[place] - one.vertices).max() < 2e-3
+
+
+def test_what_was_not_seen_may_keep_the_directions_of_the_template(bent: Any) -> None:
+    # only the left half is seen
+    left = np.flatnonzero(bent.template.vertices[:, 0] < -0.08)
+    keep = np.zeros(bent.template.n_vertices, bool)
+    keep[left] = True
+    turn = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
+    scan, numbers = Mesh(bent.template.vertices @ turn.T, bent.template.faces).submesh(keep)
+    end = int(bent.template.vertices[:, 0].argmax())
+    for hold, expected in (("seen", turn), ("rest", np.eye(3))):
+        options = FitOptions(hold=hold, steps=2)  # type: ignore[arg-type]
+        found = register(bent.template, scan, Guide.of(numbers), options=options)
+        assert np.abs(found.rotations[end] - expected).max() < 0.1
+
+
+def test_targets_far_off_count_little() -> None:
+    assert np.allclose(robust(np.array([0.0, 1.0, np.inf]), 1.0), [1.0, 0.25, 0.0])
+
+
+def test_progress_is_told(bent: Any) -> None:
+    said: list[tuple[str, int, int]] = []
+    options = FitOptions(steps=1)
+    register(bent.template, bent.scan, bent.guide, options=options, progress=lambda *what: said.append(what))
+    assert said[0] == ("bending", 0, said[0][2])
+    assert said[-1] == ("bending", said[0][2], said[0][2])
