@@ -177,7 +177,10 @@ class MatchSession:
 
 def _with_landmarks(scans: Scans, options: MatchOptions, given: LandmarksGiven | None) -> tuple[Scans, MatchOptions]:
     """The options with landmarks once they have been read and checked, and the surfaces with what is to be said of them."""
-    landmarks, notes = given_landmarks(options.landmarks if given is None else given, scans.part, scans.whole)
+    given = options.landmarks if given is None else given
+    if isinstance(given, tuple) and not given:
+        return scans, options
+    landmarks, notes = given_landmarks(given, scans.part, scans.whole)
     return replace(scans, notes=(*scans.notes, *notes)), replace(options, landmarks=landmarks)
 
 
