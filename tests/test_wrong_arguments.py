@@ -92,7 +92,7 @@ OTHERS = """
     pw.evaluation.geodesic_errors([0.5], pw.datasets.GroundTruth.of_map([0]), D) | vertex_map must be a list of vertex numbers
     pw.evaluation.coverage([0.5], part) | vertex_map must be a list of vertex numbers, got shape (1,) of float64
     BarycentricMap(np.zeros((2, 3), int), np.ones((2, 3)), np.ones(3, bool)) | triangles (p, 3) must be whole numbers
-    BarycentricMap.closest(part.vertices, "scan.ply") | mesh must be a Mesh, got str; use pw.read_mesh('scan.ply')
+    BarycentricMap.closest(part.vertices, "scan.ply") | mesh must be a Mesh, got str; make one with pw.as_mesh
     transfer_by_kind(np.ones(60), laid, kind="colour") | kind='colour' must be one of 'auto', 'scalar', 'vector', 'label'
     transfer_by_kind(np.ones(60), laid, kind="vector") | values has shape (60,) of float64; kind='vector' needs (n, 3)
     transfer_by_kind(np.ones(60), laid, to="scan") | to='scan' must be 'part' or 'whole'
@@ -101,7 +101,7 @@ OTHERS = """
     transfer_texture(TexturedMesh(part), laid, size=2.5) | size must be a whole number, got 2.5
     read_textured("scan.ply") | scan.ply: textures and skeletons are read from .glb and .obj, not '.ply'
     read_textured(3) | path must be a path, a str or pathlib.Path, got 3
-    write_textured("scan.ply", "x.glb") | mesh must be a Mesh, got str; use pw.read_mesh('scan.ply')
+    write_textured("scan.ply", "x.glb") | mesh must be a Mesh, got str; make one with pw.as_mesh
     write_textured(TexturedMesh(part), "x.ply") | x.ply: textures and skeletons are written as .glb or .obj, not '.ply'
     write_textured(TexturedMesh(part), "x.glb", influences=5) | influences=5 must be 4 or 8
     pw.TrainingConfig(iterations="x") | iterations must be a whole number, got 'x'
