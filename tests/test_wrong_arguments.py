@@ -48,6 +48,8 @@ OTHERS = """
     pw.WHCIE().fit("scan.ply") | scan.ply does not exist
     pw.WeightedMDS().fit("scan.ply") | X must be an array of numbers, got 'scan.ply'; read the file first
     pw.TCIE(n_components="2").fit(part.vertices) | n_components must be a whole number, got '2'
+    pw.match(part, part, landmarks=[(0.5, 0)]) | landmarks[0]: a vertex must be a whole number, got 0.5
+    pw.match(part, part, landmarks=[3, 4]) | landmarks must be a list of (vertex of the part, vertex of the whole), got 3
     show("scan.ply") | scan.ply does not exist
     show(part, 3) | whole must be a surface, got int; give a path, a pw.Mesh, (vertices, faces), or a mesh of trimesh
     pw.criterion.consistency(3, D, D) | part must be a surface, got int
@@ -92,7 +94,7 @@ OTHERS = """
     pw.evaluation.geodesic_errors([0.5], pw.datasets.GroundTruth.of_map([0]), D) | vertex_map must be a list of vertex numbers
     pw.evaluation.coverage([0.5], part) | vertex_map must be a list of vertex numbers, got shape (1,) of float64
     BarycentricMap(np.zeros((2, 3), int), np.ones((2, 3)), np.ones(3, bool)) | triangles (p, 3) must be whole numbers
-    BarycentricMap.closest(part.vertices, "scan.ply") | mesh must be a Mesh, got str; make one with pw.as_mesh
+    BarycentricMap.closest(part.vertices, 3) | mesh must be a surface, got int; give a path, a pw.Mesh, (vertices, faces)
     transfer_by_kind(np.ones(60), laid, kind="colour") | kind='colour' must be one of 'auto', 'scalar', 'vector', 'label'
     transfer_by_kind(np.ones(60), laid, kind="vector") | values has shape (60,) of float64; kind='vector' needs (n, 3)
     transfer_by_kind(np.ones(60), laid, to="scan") | to='scan' must be 'part' or 'whole'

@@ -9,7 +9,8 @@ from jaxtyping import Bool, Float, Int, Shaped
 from numpy.typing import ArrayLike
 
 from partwhole.mesh.closest import SurfaceTree
-from partwhole.mesh.surface import Mesh, check_mesh
+from partwhole.mesh.io import as_mesh
+from partwhole.mesh.surface_like import SurfaceLike
 from partwhole.store.arguments import as_array
 
 # weights that differ by less count as equal, so that rounding does not decide which vertex is the nearest
@@ -79,7 +80,7 @@ class BarycentricMap:
     def closest(
         cls,
         points: Float[np.ndarray, "p 3"],
-        mesh: Mesh,
+        mesh: SurfaceLike,
         *,
         directions: Float[np.ndarray, "p 3"] | None = None,
         reach: float = np.inf,
@@ -95,12 +96,12 @@ class BarycentricMap:
 
         Examples
         --------
-        >>> mesh = Mesh([[0, 0, 0], [4, 0, 0], [0, 4, 0]], [[0, 1, 2]])
+        >>> mesh = as_mesh(([[0, 0, 0], [4, 0, 0], [0, 4, 0]], [[0, 1, 2]]))
         >>> places = BarycentricMap.closest(np.array([[1.0, 1, 3], [9, 9, 9]]), mesh, reach=5)
         >>> places.positions(mesh.vertices).tolist(), places.covered.tolist()
         ([[1.0, 1.0, 0.0], [nan, nan, nan]], [True, False])
         """
-        check_mesh(mesh)
+        mesh = as_mesh(mesh)
         finite = np.isfinite(points).all(axis=1)
         found = SurfaceTree(mesh).nearest(np.where(finite[:, None], points, mesh.vertices[0]), directions)
         return cls(mesh.faces[found.faces], found.weights, finite & found.found & (found.distances <= reach))

@@ -13,11 +13,12 @@ import numpy as np
 import typer
 
 from partwhole.cli.shared.console import Console, write_json
-from partwhole.cli.shared.match_output import FIT, MAP, read_correspondence
+from partwhole.cli.shared.match_output import MAP, read_correspondence
 from partwhole.cli.shared.options import JsonOption, OutputOption, QuietOption, check_folder, output_folder
 from partwhole.matching.scans.units import percent
 from partwhole.mesh.formats.common import counted
 from partwhole.mesh.landmarks import read_landmarks, write_landmarks
+from partwhole.saved import RESULT
 from partwhole.store.text import displayable, table_rows
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from partwhole.transfer.values import Kind
 
 SUMMARY = "transfer.json"
-_READS = (MAP, FIT, "part.ply", "whole.ply")
+_READS = (MAP, RESULT, "part.ply", "whole.ply", "fit.npz")
 _LANDMARK_COLUMNS = {"label", "name", "vertex", "x", "y", "z"}
 
 
@@ -70,13 +71,6 @@ def transfer(
             metavar="FILE", help="A .glb or .obj of the surface that gets a texture, to use its texture coordinates."
         ),
     ] = None,
-    scan: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="With a folder of fit: the scan that the template was fitted to."),
-    ] = None,
-    template: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="With a folder of fit: the template, as it was given to fit.")
-    ] = None,
     influences: Annotated[
         Literal["4", "8"], typer.Option(help="Joints that a vertex may follow; many programs read 4 only.")
     ] = "4",
@@ -92,7 +86,7 @@ def transfer(
     """
     console = Console(as_json=as_json, quiet=quiet)
     goal = output or Path(f"{folder.resolve().name}-transfer")
-    reads = [*(folder / name for name in _READS), *files, uv, scan, template]
+    reads = [*(folder / name for name in _READS), *files, uv]
     names = [name for file in files for name in _written(file)]
     again = next((name for name in names if names.count(name) > 1), None)
     if again is not None:
@@ -100,7 +94,7 @@ def transfer(
             f"two files would be written as {again}; carry them over one after the other, with two --output"
         )
     check_folder(goal, [*names, SUMMARY], reads)
-    correspondence = read_correspondence(folder, reach=reach, scan=scan, template=template)
+    correspondence = read_correspondence(folder, reach=reach)
     job = _Job(correspondence, to, kind, missing, size, uv, 8 if influences == "8" else 4, output_folder(goal))
     results = []
     with console.stage_progress() as report:

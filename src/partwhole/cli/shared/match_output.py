@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +12,10 @@ import numpy as np
 
 from partwhole.cli.shared.console import write_arrays, write_json, write_text
 from partwhole.matching.cache.results import code_version, version_of
-from partwhole.matching.saved import ARRAYS, RESULT, save
 from partwhole.matching.scans.units import percent as share
 from partwhole.mesh import Mesh
 from partwhole.mesh.formats.common import counted
+from partwhole.saved import ARRAYS, RESULT, load, save
 from partwhole.store.atomic import atomic_write
 from partwhole.store.text import escaped
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from partwhole.transfer import Correspondence
 
 MAP, SUMMARY = "map.npz", "summary.json"
-# what fit writes instead of a map
-FIT = "fit.npz"
 WRITES = (
     *(MAP, "map.csv", "map.vts", "part.ply", "whole.ply", ARRAYS, RESULT, "map.png", "confidence.png"),
     *("summary.md", SUMMARY, "report.html"),
@@ -71,48 +70,38 @@ def write_map(folder: Path, found: MatchResult) -> dict[str, Path]:
     return files
 
 
-def read_correspondence(
-    folder: Path, *, reach: float | None = None, scan: Path | None = None, template: Path | None = None
-) -> Correspondence:
-    """Part, whole and the map between them, from the folder of a result.
+def read_correspondence(folder: Path, *, reach: float | None = None) -> Correspondence:
+    """Part, whole and the map between them, from the folder of a result: what a fit saved, or map.npz and two surfaces.
 
-    A folder of match has map.npz, with `vertex_map`, and `matched` if not all vertices are, and both surfaces. A folder of
-    fit has fit.npz, with `triangles`, `weights` and `covered`; scan and template are read again.
+    In map.npz the map is `vertex_map`, with `matched` if not all vertices are; or `triangles`, `weights` and `covered` of a
+    map between vertices.
 
     Parameters
     ----------
     folder : of the result
     reach : see `Correspondence`
-    scan, template : the two files that were fitted
     """
     from partwhole.datasets.number_files import read_npz
     from partwhole.mesh.barycentric import BarycentricMap
     from partwhole.mesh.io import read_mesh
     from partwhole.transfer import Correspondence
 
-    if not (folder / MAP).is_file() and not (folder / FIT).is_file():
-        raise ValueError(f"{folder} has no {MAP} and no {FIT}; give a folder that `partwhole match` or `fit` wrote")
-    file = folder / MAP if (folder / MAP).is_file() else folder / FIT
-    fitted = file.name == FIT
-    if fitted and (scan is None or template is None):
-        raise ValueError(f"{folder} was written by fit; give --scan and --template, the files that were fitted")
-    held = read_npz(file)
-    needed = ("triangles", "weights", "covered", "vertices") if fitted else ("vertex_map",)
-    missing = [name for name in needed if name not in held]
-    if missing:
-        raise ValueError(f"{file} has no {', no '.join(missing)}")
-    part = read_mesh(scan if fitted and scan is not None else folder / "part.ply", name="part")
-    whole = read_mesh(template if fitted and template is not None else folder / "whole.ply", name="whole")
+    if not (folder / MAP).is_file():
+        if (folder / RESULT).is_file():
+            return replace(load(folder).correspondence, reach=reach)
+        raise ValueError(f"{folder} has neither {MAP} nor {RESULT}; give a folder that `partwhole match` or fit wrote")
+    held = read_npz(folder / MAP)
+    part, whole = (read_mesh(folder / f"{name}.ply", name=name) for name in ("part", "whole"))
     try:
-        if not fitted:
-            return Correspondence(
-                part, whole, BarycentricMap.at_vertices(held["vertex_map"], held.get("matched")), reach
-            )
-        if len(held["vertices"]) != whole.n_vertices:
-            raise ValueError(f"it has {len(held['vertices'])} vertices, {template} has {whole.n_vertices}")
-        return Correspondence(part, whole, BarycentricMap(held["triangles"], held["weights"], held["covered"]), reach)
+        if {"triangles", "weights", "covered"} <= held.keys():
+            places = BarycentricMap(held["triangles"], held["weights"], held["covered"])
+        elif "vertex_map" in held:
+            places = BarycentricMap.at_vertices(held["vertex_map"], held.get("matched"))
+        else:
+            raise ValueError("it has no vertex_map")
+        return Correspondence(part, whole, places, reach)
     except ValueError as error:
-        raise ValueError(f"{file}: {error}") from None
+        raise ValueError(f"{folder / MAP}: {error}") from None
 
 
 def write_pictures(folder: Path, found: MatchResult, cache: Cache | None = None) -> dict[str, Path]:
