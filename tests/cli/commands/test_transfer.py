@@ -115,7 +115,7 @@ def test_what_is_refused(result: Path, one_error: Callable[..., str]) -> None:
     Path("labels.csv").write_text(labels(200))
     assert "would overwrite labels.csv, which is read" in one_error("transfer", result, "labels.csv", "--output", ".")
     assert "two files would be written as labels.csv" in one_error("transfer", result, "labels.csv", "labels.csv")
-    assert "has no map.npz and no fit.npz; give a folder that" in one_error("transfer", ".", "labels.csv")
+    assert "has neither map.npz nor" in one_error("transfer", ".", "labels.csv")
     Path("flat.csv").write_text("".join("1,2\n" for _ in range(200)))
     told = one_error("transfer", result, "flat.csv", "--kind", "vector", "--output", "out")
     assert told == "--kind vector needs a table of 3 columns of numbers, got column 1, column 2"
@@ -135,9 +135,18 @@ def test_what_is_refused(result: Path, one_error: Callable[..., str]) -> None:
 def test_a_map_that_is_damaged(result: Path, one_error: Callable[..., str]) -> None:
     Path("labels.csv").write_text(labels(200))
     np.savez(result / "map.npz", confidence=np.ones(3))
-    assert one_error("transfer", result, "labels.csv").endswith("map.npz has no vertex_map")
+    assert one_error("transfer", result, "labels.csv").endswith("map.npz: it has no vertex_map")
     np.savez(result / "map.npz", vertex_map=np.full(CUT.part.n_vertices, 900))
     assert "the map refers to vertex 900" in one_error("transfer", result, "labels.csv")
     for file in ("map.npz", "result.json"):
         (result / file).unlink(missing_ok=True)
     assert "has neither map.npz nor result.json" in one_error("transfer", result, "labels.csv")
+
+
+def test_a_map_between_vertices(result: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    triangles = np.repeat(CUT.vertex_map[:, None], 3, axis=1)
+    weights = np.tile([0.5, 0.25, 0.25], (len(triangles), 1))
+    np.savez(result / "map.npz", triangles=triangles, weights=weights, covered=np.arange(len(triangles)) > 0)
+    np.save("height.npy", CUT.whole.vertices[:, 2])
+    run(capsys, result, "height.npy", "--output", "out")
+    np.testing.assert_allclose(np.load("out/height.npy")[1:], CUT.part.vertices[1:, 2])
