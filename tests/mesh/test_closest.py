@@ -48,7 +48,7 @@ def test_a_closed_surface_does_not_intersect_itself() -> None:
 
 def test_two_balls_intersect_where_they_meet_and_nowhere_else() -> None:
     ball = sphere(200)
-    moved = ball.vertices + [1.1, 0.07, 0.03]
+    moved = ball.vertices + np.array([1.1, 0.07, 0.03])
     both = Mesh(np.concatenate([ball.vertices, moved]), np.concatenate([ball.faces, ball.faces + ball.n_vertices]))
     pairs = SurfaceTree(both).intersecting_faces()
     assert len(pairs) > 10

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -25,6 +24,7 @@ from partwhole.mesh import Mesh
 from partwhole.mesh.barycentric import BarycentricMap
 from partwhole.mesh.closest import SurfaceTree
 from partwhole.mesh.formats.common import counted
+from partwhole.mesh.surface_like import ScanLike
 from partwhole.registration.result import FittedTemplate
 from partwhole.store.arguments import Progress, as_array, in_short
 from partwhole.store.cache import CacheGiven
@@ -39,13 +39,13 @@ _APART = 0.1
 
 
 def fit(
-    scan: Mesh | str | os.PathLike[str],
-    template: Mesh | str | os.PathLike[str],
+    scan: ScanLike,
+    template: ScanLike,
     *,
     model: str | Path | Method = "default",
     options: FitOptions | None = None,
     match_options: MatchOptions | None = None,
-    landmarks: Sequence[tuple[int, int]] = (),
+    landmarks: Sequence[Any] | np.ndarray = (),
     units: str | float = "auto",
     repair: bool | None = None,
     device: str = "cpu",
@@ -59,7 +59,7 @@ def fit(
 
     Parameters
     ----------
-    scan, template : meshes, or files; the scan may hold points without faces
+    scan, template : as in `match`: files, meshes, (vertices, faces), or meshes of other libraries; the scan may be points
     model, units, repair, device, cache, progress : as in `match`
     options : see `FitOptions`
     match_options : see `MatchOptions`
@@ -78,7 +78,7 @@ def fit_match(
     found: MatchResult,
     *,
     options: FitOptions | None = None,
-    landmarks: Sequence[tuple[int, int]] = (),
+    landmarks: Sequence[Any] | np.ndarray = (),
     progress: Progress | None = None,
 ) -> FittedTemplate:
     """Fit a template to a scan that was matched to it already.
@@ -132,7 +132,7 @@ def fit_match(
     return result
 
 
-def checked_landmarks(landmarks: Sequence[tuple[int, int]], scan: Mesh, template: Mesh) -> Int[np.ndarray, "k 2"]:
+def checked_landmarks(landmarks: Sequence[Any] | np.ndarray, scan: Mesh, template: Mesh) -> Int[np.ndarray, "k 2"]:
     """Pairs of vertices as an array; ValueError unless they are that, and in range.
 
     >>> square = Mesh([[0, 0, 0], [1, 0, 0], [1, 1, 0]], [[0, 1, 2]], name="square")
@@ -143,7 +143,7 @@ def checked_landmarks(landmarks: Sequence[tuple[int, int]], scan: Mesh, template
     ValueError: landmarks: pair 0 is (0, 3), but vertices of the template are numbered 0 to 2
     """
     wanted = "landmarks must be pairs (vertex of the scan, vertex of the template)"
-    given = as_array(wanted, list(landmarks))
+    given = as_array(wanted, landmarks)
     if given.size == 0:
         return np.empty((0, 2), np.int64)
     if given.ndim != 2 or given.shape[1] != 2 or not np.issubdtype(given.dtype, np.integer):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 PICTURE, REPORT = "fit.png", "summary.md"
 # fit.json comes last, so where it is the fit is complete
-WRITES = ("fitted.ply", "fit.npz", PICTURE, REPORT, "fit.json")
+WRITES = ("fitted.ply", "fit.npz", "result.json", PICTURE, REPORT, "fit.json")
 _PANEL_HEIGHT = 460
 
 
