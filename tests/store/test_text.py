@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-from partwhole.store.text import as_text, bytes_of, escaped, size_in_words
+from partwhole.store.arguments import escaped
+from partwhole.store.text import as_text, bytes_of, size_in_words
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import numpy as np
 
 from partwhole.evaluation.protocol import joined
 from partwhole.evaluation.results import Evaluation
-from partwhole.store.text import escaped
+from partwhole.store.arguments import escaped
 
 DEFAULT_COLUMNS = ("micro", "macro", "median pair", "worst pair", "% above 0.15", "PCK area")
 

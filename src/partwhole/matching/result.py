@@ -22,9 +22,9 @@ from partwhole.mesh import Mesh
 from partwhole.mesh.barycentric import BarycentricMap
 from partwhole.mesh.landmarks import LandmarkPair
 from partwhole.mesh.shown import ShownByItself
+from partwhole.store.compute import rotation_onto
 from partwhole.transfer import Correspondence, transfer_by_kind
 from partwhole.transfer.correspondence import Side
-from partwhole.transfer.rigid import rotation_onto
 from partwhole.transfer.values import Kind
 
 LandmarkUse = Literal["sure", "contradicts the others", "contradicts another", "left out"]

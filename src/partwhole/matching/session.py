@@ -136,6 +136,8 @@ class MatchSession:
         check_progress(progress)
         scans = read_scans(part, whole, repair=repair, progress=progress)
         given = self.options.landmarks if landmarks is None else landmarks
+        if isinstance(given, tuple) and not given:
+            return self._found(scans, self.options, progress)
         pairs, said = given_landmarks(given, scans.part, scans.whole)
         found = self._found(scans, replace(self.options, landmarks=pairs), progress)
         # of how their files were read, which is no part of what is cached

@@ -1,11 +1,11 @@
 """Triangle meshes: reading and writing, landmarks, repair, measures, sampling, decimation and remeshing."""
 
 from partwhole.mesh.decimation import Decimation, decimate, farthest_points
-from partwhole.mesh.io import as_mesh, read_mesh, write_mesh
+from partwhole.mesh.io import read_mesh, write_mesh
 from partwhole.mesh.landmarks import LandmarkPair, Landmarks, read_landmark_pairs, read_landmarks, write_landmarks
 from partwhole.mesh.remeshing import refine_boundary, remesh
 from partwhole.mesh.repair import Repair, repair
-from partwhole.mesh.surface import Mesh
+from partwhole.mesh.surface import Mesh, as_mesh
 from partwhole.mesh.surface_like import SurfaceLike
 
 __all__ = [

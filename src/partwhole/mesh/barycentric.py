@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from numpy.typing import ArrayLike
 
 from partwhole.mesh.closest import SurfaceTree
-from partwhole.mesh.io import as_mesh
+from partwhole.mesh.surface import as_mesh
 from partwhole.mesh.surface_like import SurfaceLike
 from partwhole.store.arguments import as_array
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Int
 
-from partwhole.mesh.io import as_mesh
-from partwhole.mesh.surface import Mesh, edge_graph
+from partwhole.mesh.surface import Mesh, as_mesh, edge_graph
 from partwhole.mesh.surface_like import SurfaceLike
 from partwhole.store.arguments import check_seed, check_whole_number
 from partwhole.store.compute import first_largest

@@ -14,12 +14,11 @@ from partwhole.mesh.formats import glb, obj, off, ply, stl
 from partwhole.mesh.formats.common import Contents, MeshWarning, counted
 from partwhole.mesh.formats.detect import decoded, file_contents, triangles_of
 from partwhole.mesh.repair import repair as repair_arrays
-from partwhole.mesh.surface import Mesh
+from partwhole.mesh.surface import Mesh, as_mesh
 from partwhole.mesh.surface_like import SurfaceLike, surface_arrays
 from partwhole.mesh.topology import degenerate_faces, duplicate_faces
-from partwhole.store.arguments import checked_path
+from partwhole.store.arguments import checked_path, displayable
 from partwhole.store.atomic import atomic_write
-from partwhole.store.text import displayable
 
 # what is written
 WRITABLE = ("off", "obj", "ply", "stl", "glb")
@@ -55,37 +54,13 @@ def read_mesh(path: str | os.PathLike[str], *, name: str | None = None, repair: 
     return mesh
 
 
-def as_mesh(given: object, *, name: str = "mesh") -> Mesh:
-    """The surface, in whatever form it is given; a `Mesh` is returned as it is. Every function calls this on its surfaces.
-
-    Files are read as by `read_mesh`. Polygons are triangulated as fans, with a `MeshWarning`. Nothing is repaired.
-
-    Parameters
-    ----------
-    given : a path, a `Mesh`, (vertices, faces), or a mesh of trimesh, Open3D, PyVista or meshio, or any object with the
-        same attributes
-    name : what to call the surface in messages; a file goes by its own name
-
-    Examples
-    --------
-    >>> as_mesh(([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]]), name="triangle")
-    Mesh('triangle': 3 vertices, 1 faces, 1 boundary loops, 1 components)
-    >>> as_mesh(3)
-    Traceback (most recent call last):
-    ValueError: mesh must be a surface, got int; give a path, a pw.Mesh, (vertices, faces), or a mesh of trimesh, Open3D, ...
-    """
-    if isinstance(given, Mesh):
-        return given
+def mesh_from(given: object, name: str) -> tuple[Mesh, list[str]]:
+    """The surface in a file or an object, see `as_mesh`, and what there is to warn of."""
     if isinstance(given, str | os.PathLike):
         path = checked_path(name, given)
-        mesh, notes = decode_mesh(file_contents(path), path)
-    else:
-        found = surface_arrays(given, name)
-        mesh, notes = Mesh(found.vertices, found.faces, name=name), list(found.notes)
-    for note in notes:
-        # whoever called the function that was given the surface
-        warnings.warn(note, MeshWarning, stacklevel=3)
-    return mesh
+        return decode_mesh(file_contents(path), path)
+    found = surface_arrays(given, name)
+    return Mesh(found.vertices, found.faces, name=name), list(found.notes)
 
 
 def decode_mesh(data: bytes, path: Path, *, name: str | None = None, repair: bool = False) -> tuple[Mesh, list[str]]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Bool, Int
 
-from partwhole.mesh.io import as_mesh
-from partwhole.mesh.surface import Mesh
+from partwhole.mesh.surface import Mesh, as_mesh
 from partwhole.mesh.surface_like import SurfaceLike
 from partwhole.store.arguments import check_number, check_whole_number, how_to_install
 

@@ -23,9 +23,8 @@ from partwhole.mesh.topology import (
     duplicate_faces,
     separate,
 )
-from partwhole.store.arguments import as_array, as_numbers, check_number
+from partwhole.store.arguments import as_array, as_numbers, check_number, displayable
 from partwhole.store.compute import first_largest
-from partwhole.store.text import displayable
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -12,6 +13,7 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from partwhole.mesh.formats.common import MeshWarning
 from partwhole.mesh.shown import Shown
 from partwhole.mesh.topology import connected_labels, corner_angles, trace_loops, unique_edges
 from partwhole.store.arguments import as_array, as_numbers, optional_module
@@ -276,6 +278,36 @@ class Mesh(Shown):
             digest.update(str((array.dtype.str, array.shape)).encode())
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
+
+
+def as_mesh(given: object, *, name: str = "mesh") -> Mesh:
+    """The surface, in whatever form it is given; a `Mesh` is returned as it is. Every function calls this on its surfaces.
+
+    Files are read as by `read_mesh`. Polygons are triangulated as fans, with a `MeshWarning`. Nothing is repaired.
+
+    Parameters
+    ----------
+    given : a path, a `Mesh`, (vertices, faces), or a mesh of trimesh, Open3D, PyVista or meshio, or any object with the
+        same attributes
+    name : what to call the surface in messages; a file goes by its own name
+
+    Examples
+    --------
+    >>> as_mesh(([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]]), name="triangle")
+    Mesh('triangle': 3 vertices, 1 faces, 1 boundary loops, 1 components)
+    >>> as_mesh(3)
+    Traceback (most recent call last):
+    ValueError: mesh must be a surface, got int; give a path, a pw.Mesh, (vertices, faces), or a mesh of trimesh, Open3D, ...
+    """
+    if isinstance(given, Mesh):
+        return given
+    from partwhole.mesh.io import mesh_from
+
+    mesh, notes = mesh_from(given, name)
+    for note in notes:
+        # whoever called the function that was given the surface
+        warnings.warn(note, MeshWarning, stacklevel=3)
+    return mesh
 
 
 def check_mesh(given: object, name: str = "mesh") -> None:

@@ -17,8 +17,7 @@ from jaxtyping import Int
 from partwhole.mesh.formats.common import counted, fan_note, fans, unpadded
 from partwhole.mesh.formats.detect import decoded, file_contents, triangles_of
 from partwhole.mesh.surface import Mesh
-from partwhole.store.arguments import as_array, in_short
-from partwhole.store.text import displayable
+from partwhole.store.arguments import as_array, displayable, in_short
 
 
 @runtime_checkable

@@ -13,9 +13,8 @@ from scipy import sparse
 
 from partwhole.mesh.formats.common import MeshWarning
 from partwhole.mesh.surface import Mesh, check_mesh
-from partwhole.store.arguments import checked_path
+from partwhole.store.arguments import checked_path, displayable
 from partwhole.store.atomic import atomic_write
-from partwhole.store.text import displayable
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -6,7 +6,9 @@ Devices and optional dependencies are checked here too, since an argument such a
 from __future__ import annotations
 
 import os
+import re
 import sys
+import unicodedata
 from collections.abc import Callable
 from importlib import import_module
 from numbers import Integral, Real
@@ -147,3 +149,34 @@ def check_progress(progress: Any) -> None:
     ValueError: progress must be a function that is called with (what is done, steps done, steps in all), or None, got True
     """
     check_function("progress", progress, called_with="(what is done, steps done, steps in all)")
+
+
+def displayable(text: str) -> str:
+    r"""A name as one line of printable characters: others are written as escapes, all kinds of spaces as a plain space.
+
+    Names of files need not be UTF-8; Python represents other bytes by surrogates, which can't be printed.
+
+    >>> displayable("sc\udcffan\n.ply"), displayable("scan\u202f2.ply"), displayable("Knochen ä 骨.ply")
+    ('sc\\xffan\\n.ply', 'scan 2.ply', 'Knochen ä 骨.ply')
+    """
+    return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def _shown(character: str) -> str:
+    if character.isprintable():
+        return character
+    if "\udc80" <= character <= "\udcff":  # a byte that is not UTF-8
+        return f"\\x{ord(character) - 0xDC00:02x}"
+    return " " if unicodedata.category(character) == "Zs" else character.encode("unicode_escape").decode("ascii")
+
+
+def escaped(text: str) -> str:
+    """The text as one line that Markdown shows literally: without HTML, links, images or new table cells.
+
+    >>> print(escaped("<img src=x>|a\\nb [c](d).ply"))
+    &lt;img src=x&gt;\\|a b \\[c\\](d).ply
+    """
+    line = "".join(character if character.isprintable() else " " for character in text)
+    # a backslash before a letter is one, before a mark it would take away its meaning
+    line = re.sub(r"\\(?=[^\w\s]|$)|[`*\[\]|]", r"\\\g<0>", line)
+    return re.sub(r"&(?=[#\w])", "&amp;", line).replace("<", "&lt;").replace(">", "&gt;")

@@ -13,7 +13,7 @@ from scipy import sparse
 from partwhole.mesh import Mesh
 from partwhole.mesh.barycentric import BarycentricMap
 from partwhole.mesh.closest import SurfaceTree
-from partwhole.transfer.rigid import nearest_rotation
+from partwhole.store.compute import nearest_rotation
 
 Side = Literal["part", "whole"]
 

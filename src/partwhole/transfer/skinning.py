@@ -11,7 +11,7 @@ from scipy import sparse
 from partwhole.mesh import Mesh
 from partwhole.mesh.barycentric import BarycentricMap
 from partwhole.mesh.textured import Skin
-from partwhole.transfer.rigid import rotation_onto
+from partwhole.store.compute import rotation_onto
 
 # a joint is seen if at least this share of what follows it is covered
 _SEEN = 0.05

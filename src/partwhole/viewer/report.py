@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from partwhole.store.arguments import escaped
 from partwhole.store.atomic import atomic_write
-from partwhole.store.text import escaped
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from partwhole.matching.scans.units import percent
 from partwhole.mesh.formats.common import counted
 from partwhole.mesh.landmarks import read_landmarks, write_landmarks
 from partwhole.saved import RESULT
-from partwhole.store.text import displayable, table_rows
+from partwhole.store.arguments import displayable
+from partwhole.store.text import table_rows
 
 if TYPE_CHECKING:
     from partwhole.transfer import Correspondence

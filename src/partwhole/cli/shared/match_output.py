@@ -16,8 +16,8 @@ from partwhole.matching.scans.units import percent as share
 from partwhole.mesh import Mesh
 from partwhole.mesh.formats.common import counted
 from partwhole.saved import ARRAYS, RESULT, load, save
+from partwhole.store.arguments import escaped
 from partwhole.store.atomic import atomic_write
-from partwhole.store.text import escaped
 
 if TYPE_CHECKING:
     from partwhole.matching.result import CoarseMatch, MatchResult

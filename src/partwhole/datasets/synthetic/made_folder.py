@@ -18,8 +18,8 @@ from partwhole._version import __version__
 from partwhole.datasets.number_files import read_npz
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import read_mesh, write_mesh
+from partwhole.store.arguments import escaped
 from partwhole.store.atomic import atomic_write
-from partwhole.store.text import escaped
 
 # raised when files of the folder mean something else
 _LAYOUT = 1

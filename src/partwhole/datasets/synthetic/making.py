@@ -19,8 +19,7 @@ from partwhole.datasets.synthetic.generated import BodyPoses
 from partwhole.datasets.synthetic.made_folder import MadeFolder
 from partwhole.mesh import Mesh, as_mesh
 from partwhole.mesh.io import read_mesh
-from partwhole.store.arguments import Progress, check_progress, checked_path
-from partwhole.store.text import displayable
+from partwhole.store.arguments import Progress, check_progress, checked_path, displayable
 
 Matched = Literal["own", "others", "all"]
 

@@ -12,7 +12,7 @@ from jaxtyping import Int
 from partwhole.mesh.formats import glb, obj, off, ply, stl
 from partwhole.mesh.formats.common import Contents, counted, fan_note, fans
 from partwhole.mesh.formats.vtk import legacy, xml
-from partwhole.store.text import displayable
+from partwhole.store.arguments import displayable
 
 Format = Literal["off", "obj", "ply", "stl", "glb", "vtk", "vtp", "vtu"]
 FORMATS: tuple[Format, ...] = ("off", "obj", "ply", "stl", "glb", "vtk", "vtp", "vtu")
