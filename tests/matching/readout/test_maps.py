@@ -26,6 +26,7 @@ from partwhole.matching.network.diffusion_net import new_network
 from partwhole.matching.network.surface import distances_of
 from partwhole.matching.readout import maps as soft_maps
 from partwhole.matching.readout.maps import (
+    distance_distortion,
     functional_map_of,
     guaranteed_pairs,
     laterated,
@@ -33,7 +34,6 @@ from partwhole.matching.readout.maps import (
     nearest_rows,
     zoomed_out,
 )
-from partwhole.matching.search.score import distance_distortion
 from partwhole.spectral import Eigenpairs, functional_map, vertex_map_from_functional_map, zoomout
 
 

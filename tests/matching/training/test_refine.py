@@ -27,7 +27,7 @@ from partwhole.matching import (
     train,
 )
 from partwhole.matching.network.diffusion_net import new_network
-from partwhole.matching.search.score import score
+from partwhole.matching.readout.maps import score
 from partwhole.matching.training import refine as refinement
 from partwhole.matching.training.losses import loss_of
 from partwhole.matching.training.refine import Refined, refine

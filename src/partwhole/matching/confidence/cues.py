@@ -15,9 +15,8 @@ from torch.nn.functional import normalize
 from partwhole.matching.confidence.constants import CLOSE, FAR, NEAR, RIVAL_SHARPNESS, SPREAD_TEMPERATURE
 from partwhole.matching.confidence.rule import NAMES, Cues
 from partwhole.matching.network.surface import Surface, guaranteed_pairs
-from partwhole.matching.readout.maps import laterated, nearest_rows, read_map, soft_map
+from partwhole.matching.readout.maps import curvature_agreement, laterated, nearest_rows, read_map, soft_map
 from partwhole.matching.search.method import Method
-from partwhole.matching.search.score import curvature_agreement
 from partwhole.matching.search.search import SearchResult
 
 _ROWS = 512

@@ -18,10 +18,10 @@ from partwhole.matching.confidence.constants import (
     UNSURE_MAP,
     WRONG_MAP,
 )
+from partwhole.matching.readout.maps import best_stretch, curvature_agreement
 from partwhole.matching.result import DoubtfulRegion, Fit, LandmarkResult
 from partwhole.matching.scans.units import percent
 from partwhole.matching.search.constants import STRETCHED
-from partwhole.matching.search.score import best_stretch, curvature_agreement
 from partwhole.matching.search.search import SearchResult, rival
 from partwhole.mesh import Mesh
 from partwhole.mesh.topology import connected_labels

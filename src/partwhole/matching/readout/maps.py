@@ -1,4 +1,4 @@
-"""Maps from a part to a whole, read from features: soft, hard, spectral, then by ZoomOut or lateration.
+"""Maps from a part to a whole, read from features: soft, hard, spectral, then by ZoomOut or lateration; and their scores.
 
 Lateration: a map is a little wrong everywhere, and neighbours are wrong in different ways. Distances on the part, where they
 are guaranteed, say where a vertex lies as seen from each of its neighbours; the image that fits them all is nearer to the
@@ -7,7 +7,9 @@ truth. It is what a receiver does with the distances to its satellites.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from jaxtyping import Float, Int
@@ -20,6 +22,9 @@ from partwhole.matching.readout.landmarks import LandmarkDistances
 
 # the map to begin with is known better than 20 eigenpairs can hold, where ZoomOut usually begins
 _START, _STEP = 60, 10
+# weights of the logarithm of the distortion, the agreement of curvature and the similarity of features; the second was
+# fixed on training parts of PFAUST-H, where anything from 3 to 50 chooses equally well
+SCORE_WEIGHTS = (1.0, 10.0, 0.0)
 
 
 def zoomed_out(
@@ -269,3 +274,68 @@ def read_map(
     if read_out == "lateration":
         found = laterated(found, part, whole, landmarks=landmarks)
     return found if landmarks is None else landmarks.held(found)
+
+
+# --- how well a map fits, without the truth
+#
+# A body turned by half a turn has nearly the same geodesic distances, left and right exchanged and front and back as well, so
+# distances alone can't tell the two apart. Curvature can: the belly, the heels, the nose. A map is scored by both.
+
+
+def curvature_agreement(vertex_map: Int[Tensor, "p"], part: Surface, whole: Surface) -> Float[Tensor, ""]:
+    """Correlation, weighted by area, of the mean curvature of the part with that of the whole read through the map."""
+    if part.curvature is None or whole.curvature is None:
+        raise ValueError("the curvature of part or whole is not known; prepare them with surface_of")
+    share = part.mass / part.mass.sum()
+    one = part.curvature - share @ part.curvature
+    other = whole.curvature[vertex_map]
+    other = other - share @ other
+    spread = ((share @ one.square()) * (share @ other.square())).sqrt()
+    # nothing can be said about a part that bends the same everywhere
+    return (share * one) @ other / spread.clamp(min=1e-12)
+
+
+def feature_similarity(
+    vertex_map: Int[Tensor, "p"], of_part: Float[Tensor, "p f"], of_whole: Float[Tensor, "n f"], part: Surface
+) -> Float[Tensor, ""]:
+    """Mean cosine of the features of vertices and of their images, weighted by area."""
+    cosines = (normalize(of_part, dim=-1) * normalize(of_whole, dim=-1)[vertex_map]).sum(dim=-1)
+    return (part.mass * cosines).sum() / part.mass.sum()
+
+
+def score(
+    vertex_map: Int[Tensor, "p"],
+    part: Surface,
+    whole: Surface,
+    *,
+    weights: tuple[float, float, float] = SCORE_WEIGHTS,
+    similarity: float | Tensor = 0.0,
+) -> float:
+    """a · log distortion − b · agreement of curvature − c · similarity, with the weights (a, b, c); the lower the better.
+
+    Distances are taken relative to those of the part, so that maps at different scales can be compared.
+    """
+    distortion, curvature, alike = weights
+    found = -curvature * curvature_agreement(vertex_map, part, whole) - alike * similarity
+    if not distortion:
+        return float(found)
+    found = found + distortion * distance_distortion(vertex_map, part, whole).clamp(min=1e-12).log()
+    assert part.distances is not None
+    assert part.weights is not None
+    size = (part.weights * part.distances.square()).sum() / part.weights.sum().clamp(min=1e-30)
+    return float(found - distortion * size.clamp(min=1e-30).log())
+
+
+def best_stretch(vertex_map: Int[Tensor, "p"], part: Surface, whole: Surface) -> float:
+    """argmin_s Σ W (D_whole(map i, map j) − s D_part)²: how much longer distances are on the whole than on the part."""
+    assert part.distances is not None
+    assert part.weights is not None
+    assert whole.distances is not None
+    above = below = 0.0
+    # in blocks of rows: the distances between all images are a matrix as large as the part's
+    for start, end in pairwise([*range(0, len(part), 512), len(part)]):
+        W, D = part.weights[start:end], part.distances[start:end]
+        found = whole.distances[vertex_map[start:end]][:, vertex_map]
+        above += float((W * D * found).sum())
+        below += float((W * D.square()).sum())
+    return above / below if below > 0 else math.nan

@@ -16,7 +16,7 @@ from torch.nn.functional import normalize
 from partwhole.matching.config import Axis
 from partwhole.matching.network.surface import Surface, SurfacePair
 from partwhole.matching.readout.landmarks import LandmarkDistances
-from partwhole.matching.readout.maps import Comparison
+from partwhole.matching.readout.maps import Comparison, best_stretch, curvature_agreement, feature_similarity, score
 from partwhole.matching.scans.prepare import Templates
 from partwhole.matching.search.constants import (
     ALIGNED_CANDIDATES,
@@ -50,7 +50,6 @@ from partwhole.matching.search.orientation import (
     turned,
     yaws,
 )
-from partwhole.matching.search.score import best_stretch, curvature_agreement, feature_similarity, score
 from partwhole.store.cache import Cache, hash_of
 from partwhole.store.compute import first_smallest
 
@@ -78,7 +77,7 @@ class Candidate:
     part, whole : surfaces, not yet turned about the vertical
     angle, whole_angle : by which part and whole were turned about the vertical, in radians
     nearest : the map by nearest features
-    score : see `partwhole.matching.search.score`; the lower the better
+    score : see `partwhole.matching.readout.maps.score`; the lower the better
     aligned : the part as the network saw it after rigid alignment to the whole; None: it was not aligned
     by_features : the map and the score without landmarks; None: there are no landmarks
     """

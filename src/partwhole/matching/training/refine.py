@@ -20,7 +20,7 @@ from partwhole.matching.matcher import Matcher
 from partwhole.matching.network.diffusion_net import Network
 from partwhole.matching.network.surface import Surface
 from partwhole.matching.readout.landmarks import LandmarkDistances
-from partwhole.matching.search.score import score
+from partwhole.matching.readout.maps import score
 from partwhole.matching.training.losses import Loss, loss_of
 from partwhole.matching.training.steps import adam, descend, losses_of_pair, random_seed, reproducibly
 from partwhole.store.compute import first_smallest

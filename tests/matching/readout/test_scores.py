@@ -11,14 +11,14 @@ import torch
 
 from partwhole.datasets import Pair, make_body, random_cuts
 from partwhole.matching import PreparedPairs, TrainingConfig, prepare_pairs
-from partwhole.matching.search.orientation import resized
-from partwhole.matching.search.score import (
+from partwhole.matching.readout.maps import (
     best_stretch,
     curvature_agreement,
     distance_distortion,
     feature_similarity,
     score,
 )
+from partwhole.matching.search.orientation import resized
 
 CONFIG = TrainingConfig(width=8, blocks=1, features=8, map_eigenpairs=40, diffusion_eigenpairs=20, yaw_steps=4)
 
