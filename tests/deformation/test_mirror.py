@@ -36,5 +36,5 @@ def test_what_is_not_symmetric_is_refused(bent: Any) -> None:
     mesh, _ = symmetric()
     lopsided = Mesh(mesh.vertices[:150] * (1 + 0.3 * mesh.vertices[:150, :1]), mesh.faces[:296])
     skewed = Mesh(lopsided.vertices @ np.array([[1, 0.9, 0.4], [0, 1, 0.8], [0, 0, 1.0]]), lopsided.faces)
-    with pytest.raises(ValueError, match="not mirror symmetric .* use hold='seen' or hold='rest'"):
+    with pytest.raises(ValueError, match=r"not mirror symmetric .* use hold='seen' or hold='rest'"):
         mirror_map(skewed)

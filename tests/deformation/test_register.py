@@ -29,9 +29,7 @@ def test_a_bend_is_followed_and_its_gap_is_filled(bent: Any, registered: Any) ->
 def test_a_wrong_map_in_places_does_no_harm(bent: Any) -> None:
     numbers = bent.numbers.copy()
     numbers[::9] = numbers[::-1][::9]
-    off = np.linalg.norm(
-        register(bent.template, bent.scan, Guide.of(numbers)).vertices - bent.whole.vertices, axis=1
-    )
+    off = np.linalg.norm(register(bent.template, bent.scan, Guide.of(numbers)).vertices - bent.whole.vertices, axis=1)
     assert off[bent.seen].mean() < 0.01
 
 

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from partwhole.matching.network.weights import card_of, model_names
     from partwhole.matching.readout.maps import Comparison, hard_map, soft_map, spectral_map
     from partwhole.matching.result import MatchResult
-    from partwhole.matching.saved import load
     from partwhole.matching.search.method import Method
     from partwhole.matching.session import MatchSession, match
     from partwhole.matching.training.losses import CorrespondenceLoss, Loss, OrthogonalityLoss, WormholeLoss, distortion
@@ -73,7 +72,6 @@ __all__ = [
     "distortion",
     "evaluate",
     "hard_map",
-    "load",
     "match",
     "model_names",
     "pair_weights",
@@ -91,7 +89,6 @@ _HOMES = {
     "evaluation": ("Benchmark", "evaluate"),
     "training.losses": ("CorrespondenceLoss", "Loss", "OrthogonalityLoss", "WormholeLoss", "distortion"),
     "result": ("MatchResult",),
-    "saved": ("load",),
     "matcher": ("Ensemble", "Matcher"),
     "network.diffusion_net": ("DiffusionNet", "Network"),
     "training.prepared_pairs": ("PreparedPairs", "prepare_pairs"),

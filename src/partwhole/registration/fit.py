@@ -221,7 +221,7 @@ def _notes(result: FittedTemplate, template: Mesh, kept: int, landmarks: int, op
             f"{counted(scan.n_vertices - kept, 'vertex', 'vertices')} of the scan were left out, as in the match"
         )
     if landmarks:
-        notes.append(f"the fitted template is held at {counted(landmarks, 'landmark')}")
+        notes.append(f"{counted(landmarks, 'landmark')} held")
     if template.n_vertices > options.max_vertices:
         notes.append(f"bent with {options.max_vertices} vertices first, then with all {template.n_vertices}")
     if not template.is_closed:

@@ -5,17 +5,23 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Float, Int, Shaped, UInt8
 
 from partwhole.deformation.sources import SOURCES
 from partwhole.matching.result import MatchResult
 from partwhole.mesh import Mesh, write_mesh
 from partwhole.mesh.barycentric import BarycentricMap
+from partwhole.mesh.shown import ShownByItself
+from partwhole.saved import RESULT, save
 from partwhole.store.atomic import atomic_write
+from partwhole.transfer import Correspondence, transfer_by_kind
+from partwhole.transfer.correspondence import Side
+from partwhole.transfer.values import Kind
 
 MESH, ARRAYS, SUMMARY = "fitted.ply", "fit.npz", "fit.json"
 # seen, between, unseen: sure is dark, made up is pale
@@ -23,7 +29,7 @@ SOURCE_COLORS = np.array([[52, 101, 164], [138, 176, 214], [228, 208, 170]], np.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FittedTemplate:
+class FittedTemplate(ShownByItself):
     """A template bent onto a scan.
 
     Attributes
@@ -102,34 +108,55 @@ class FittedTemplate:
             "seconds": self.seconds,
         }
 
-    def save(self, folder: str | os.PathLike[str]) -> dict[str, Path]:
-        """Write fitted.ply (coloured by source), fit.npz (all arrays) and fit.json, and return their paths by name.
+    @cached_property
+    def correspondence(self) -> Correspondence:
+        """Scan (part), template (whole) and the scan's places on it, for the functions of `partwhole.transfer`."""
+        return Correspondence(self.match.part, self.match.whole, self.barycentric)
 
-        fit.npz holds `vertices`, `faces`, `source`, `distance`, `confidence` and `expected_error` for the template's
-        vertices; `triangles`, `weights`, `covered` and `vertex_map` for the scan's; `flipped` and `intersections`.
+    def transfer(
+        self,
+        values: Shaped[np.ndarray, "n *rest"],
+        *,
+        kind: Kind = "auto",
+        to: Side = "part",
+        missing: Any = None,
+    ) -> Shaped[np.ndarray, "m *rest"]:
+        """What is known at the vertices of the template, at those of the scan; or the other way.
+
+        Every vertex gets the value at its place inside a triangle of the other surface: numbers are interpolated, of labels
+        it gets that of the nearest corner.
+
+        Parameters
+        ----------
+        values : a row for each vertex of the template, or of the scan if to="whole"
+        kind : "scalar", "vector" (turned with the surface), "color" or "label"; "auto" decides by the type of the values
+        to : where the values are wanted: "part" is the scan, "whole" the template
+        missing : the value of vertices that are not covered; nan unless given. Labels need it if there are such vertices.
+        """
+        return transfer_by_kind(values, self.correspondence, kind=kind, to=to, missing=missing)
+
+    def save(self, folder: str | os.PathLike[str]) -> dict[str, Path]:
+        """Write the result into a folder, surfaces and match included, and return the paths of the files by name.
+
+        `partwhole.load` reads it back, to the last bit, from result.json and fit.npz. For people there are fitted.ply,
+        coloured by source, fit.json, and names in fit.npz: `vertices`, `faces`, `source`, `distance`, `confidence` and
+        `expected_error` of the template; `triangles`, `weights`, `covered` and `vertex_map` of the scan; `flipped` and
+        `intersections`.
         """
         place = Path(folder)
-        place.mkdir(parents=True, exist_ok=True)
-        files = {name: place / name for name in (MESH, ARRAYS, SUMMARY)}
+        files = {name: place / name for name in (MESH, ARRAYS, RESULT, SUMMARY)}
         # a summary must not stand beside another fit
         files[SUMMARY].unlink(missing_ok=True)
-        write_mesh(self.mesh, files[MESH], colors=self.colors)
-        arrays: dict[str, np.ndarray] = {
+        names = {
             "vertices": self.mesh.vertices,
             "faces": self.mesh.faces,
-            "source": self.source.astype(np.int8),
-            "distance": self.distance,
-            "confidence": self.confidence,
-            "expected_error": self.expected_error,
             "triangles": self.barycentric.triangles,
             "weights": self.barycentric.weights,
             "covered": self.barycentric.covered,
             "vertex_map": self.match.vertex_map,
-            "flipped": self.flipped,
-            "intersections": self.intersections,
         }
-        with atomic_write(files[ARRAYS]) as file:
-            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+        save(self, place, arrays=names, file=ARRAYS)
+        write_mesh(self.mesh, files[MESH], colors=self.colors)
         with atomic_write(files[SUMMARY]) as file:
             file.write(json.dumps(self.summary(), indent=2).encode())
         return files

@@ -83,7 +83,7 @@ class ShapeStatistics:
     @property
     def never_seen(self) -> Bool[np.ndarray, "n"]:
         """Vertices that count in no shape: there the mean is that of what the shapes have, and no component differs."""
-        return np.zeros(len(self.mean), bool) if self.seen is None else ~self.seen.any(axis=0)
+        return np.zeros(len(self.mean), bool) if self.seen is None else np.asarray(~self.seen.any(axis=0))
 
     def shape(self, scores: ArrayLike) -> Float[np.ndarray, "n 3"]:
         """mean + Σ_j scores_j · components_j, for as many of the first components as there are scores."""
@@ -128,9 +128,10 @@ class ShapeStatistics:
         # meshes of more components than there are now must not stay
         for stale in place.glob("component-*-*.ply"):
             stale.unlink()
-        for name, vertices in shapes.items() if self.faces is not None else ():
-            files[name] = place / name
-            write_mesh(Mesh(vertices, self.faces), files[name])
+        if self.faces is not None:
+            for name, vertices in shapes.items():
+                files[name] = place / name
+                write_mesh(Mesh(vertices, self.faces), files[name])
         each = np.column_stack([self.scales, self.distances, self.scores]).tolist()
         shares = np.column_stack([self.deviations, self.explained, np.cumsum(self.explained)]).tolist()
         tables: dict[str, list[list[Any]]] = {

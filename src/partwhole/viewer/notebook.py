@@ -9,9 +9,11 @@ import base64
 import html
 import io
 import sys
+from dataclasses import replace
 from typing import Any
 
 from partwhole.mesh import Mesh
+from partwhole.registration.result import FittedTemplate
 from partwhole.viewer.figures.map_figures import coordinate_colors, drawn, map_figure, side_by_side, two_sides
 from partwhole.viewer.page.export import page_html, report_bytes
 from partwhole.viewer.page.results import with_result
@@ -58,7 +60,7 @@ def show_result(given: Any, *, in_browser: bool | None = None, block: bool | Non
 
     Parameters
     ----------
-    given : a `MatchResult` or a `Mesh`
+    given : a `MatchResult`, a `FittedTemplate` or a `Mesh`
     in_browser : False shows it in the notebook; None does so if there is one
     block : until Ctrl-C, where it is shown in the browser; None: unless Python is interactive
 
@@ -79,7 +81,13 @@ def show_result(given: Any, *, in_browser: bool | None = None, block: bool | Non
 
 def scene_of(given: Any) -> Scene:
     """What the page shows of a result or a surface."""
-    return Scene.of(given) if isinstance(given, Mesh) else with_result(Scene.of(given.part, given.whole), given)
+    if isinstance(given, Mesh):
+        return Scene.of(given)
+    if isinstance(given, FittedTemplate):
+        # the template as it was fitted, which has its vertices, in the units of the scan
+        shown = with_result(Scene.of(given.match.part, given.mesh), given.match)
+        return replace(shown, factor=1.0, warnings=given.warnings, map_notes=given.notes)
+    return with_result(Scene.of(given.part, given.whole), given)
 
 
 def _notebook() -> Any:

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from partwhole.registration.result import FittedTemplate
     from partwhole.registration.statistics import ShapeStatistics
     from partwhole.viewer.figures.render import Camera
-    from partwhole.viewer.gallery import Card, Section
+    from partwhole.viewer.gallery import Card, Level, Section
 
 ARRAYS, PICTURE, REPORT, SUMMARY = "fit.npz", "fit.png", "summary.md", "fit.json"
 # fit.json comes last, so where it is the fit is complete
-WRITES = ("fitted.ply", ARRAYS, PICTURE, REPORT, SUMMARY)
+WRITES = ("fitted.ply", ARRAYS, "result.json", PICTURE, REPORT, SUMMARY)
 GALLERY, STATISTICS = "gallery.html", "statistics"
 MODES = "components.png"
 _PANEL_HEIGHT = 460
@@ -125,7 +125,7 @@ def write_fit_gallery(folder: Path, rows: Sequence[Mapping[str, Any]], statistic
     return folder / GALLERY
 
 
-_LEVELS = {"failed": "failed", "warned": "with warnings", "fine": "without warnings"}
+_LEVELS: dict[Level, str] = {"failed": "failed", "warned": "with warnings", "fine": "without warnings"}
 
 
 def _badness(row: Mapping[str, Any]) -> tuple[bool, bool, float, str]:
@@ -247,6 +247,7 @@ def _draw_modes(found: ShapeStatistics, path: Path) -> None:
     from partwhole.viewer.figures.map_figures import side_by_side
     from partwhole.viewer.figures.render import automatic_camera, colormap
 
+    assert found.faces is not None
     mean = Mesh(found.mean, found.faces)
     camera = automatic_camera(mean)
     panels = [(_drawn(mean, camera, np.full((mean.n_vertices, 3), 0.72)), "mean")]

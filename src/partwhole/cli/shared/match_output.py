@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +12,10 @@ import numpy as np
 
 from partwhole.cli.shared.console import write_arrays, write_json, write_text
 from partwhole.matching.cache.results import code_version, version_of
-from partwhole.matching.saved import ARRAYS, RESULT, save
 from partwhole.matching.scans.units import percent as share
 from partwhole.mesh import Mesh
 from partwhole.mesh.formats.common import counted
+from partwhole.saved import ARRAYS, RESULT, load, save
 from partwhole.store.atomic import atomic_write
 from partwhole.store.text import escaped
 
@@ -70,10 +71,10 @@ def write_map(folder: Path, found: MatchResult) -> dict[str, Path]:
 
 
 def read_correspondence(folder: Path, *, reach: float | None = None) -> Correspondence:
-    """Part, whole and the map between them, from the folder of a result: map.npz, part.ply and whole.ply.
+    """Part, whole and the map between them, from the folder of a result: what a fit saved, or map.npz and two surfaces.
 
-    The map is `vertex_map`, with `matched` if not all vertices are; or `triangles`, `weights` and `covered` of a map between
-    vertices.
+    In map.npz the map is `vertex_map`, with `matched` if not all vertices are; or `triangles`, `weights` and `covered` of a
+    map between vertices.
 
     Parameters
     ----------
@@ -86,7 +87,9 @@ def read_correspondence(folder: Path, *, reach: float | None = None) -> Correspo
     from partwhole.transfer import Correspondence
 
     if not (folder / MAP).is_file():
-        raise ValueError(f"{folder} has no {MAP}; give a folder that `partwhole match --output` wrote")
+        if (folder / RESULT).is_file():
+            return replace(load(folder).correspondence, reach=reach)
+        raise ValueError(f"{folder} has neither {MAP} nor {RESULT}; give a folder that `partwhole match` or fit wrote")
     held = read_npz(folder / MAP)
     part, whole = (read_mesh(folder / f"{name}.ply", name=name) for name in ("part", "whole"))
     try:

@@ -21,9 +21,9 @@ import numpy as np
 from partwhole._version import __version__
 from partwhole.matching.network.weights import model_path
 from partwhole.matching.result import MatchResult
-from partwhole.matching.saved import Tree
 from partwhole.matching.scans.prepare import Scans
 from partwhole.mesh import Mesh
+from partwhole.saved import Tree
 from partwhole.store.cache import Cache
 
 _MADE_BY = ("mesh", "geodesics", "criterion", "spectral", "matching", "store")

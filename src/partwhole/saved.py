@@ -25,6 +25,8 @@ from partwhole.mesh import Mesh, read_mesh
 from partwhole.store.arguments import checked_path, in_short
 from partwhole.store.atomic import atomic_write
 
+__all__ = ["load", "save"]
+
 RESULT, ARRAYS = "result.json", "result.npz"
 # raised when older versions could not read what is written; `load` reads every version up to this one
 _LAYOUT = 1
@@ -32,16 +34,26 @@ _LAYOUT = 1
 # what may be in a result, by its name in the file; another kind of result is another line
 _HOMES = {
     "Mesh": "partwhole.mesh.surface",
+    "BarycentricMap": "partwhole.mesh.barycentric",
     "MatchResult": "partwhole.matching.result",
     "CoarseMatch": "partwhole.matching.result",
     "DoubtfulRegion": "partwhole.matching.result",
     "Fit": "partwhole.matching.result",
     "LandmarkResult": "partwhole.matching.result",
     "Scaling": "partwhole.matching.scans.units",
+    # above this folder; it is imported by its name, and only to load one
+    "FittedTemplate": "partwhole.registration.result",
 }
 
 
-def save(result: Any, folder: str | os.PathLike[str], *, surfaces: Mapping[str, Mesh] | None = None) -> None:
+def save(
+    result: Any,
+    folder: str | os.PathLike[str],
+    *,
+    surfaces: Mapping[str, Mesh] | None = None,
+    arrays: Mapping[str, np.ndarray] | None = None,
+    file: str = ARRAYS,
+) -> None:
     """Write a result into a folder, as result.json and result.npz; the folder is made if there is none.
 
     Parameters
@@ -49,11 +61,13 @@ def save(result: Any, folder: str | os.PathLike[str], *, surfaces: Mapping[str, 
     result : of one of the kinds that `load` reads
     folder : where it goes; a result that is there is replaced
     surfaces : those of the result that lie in the folder already, in files that keep them exactly, by the names of the files
+    arrays : those of the result that have names of their own among the arrays; others are named after their place in it
+    file : the name of the file of arrays
     """
     place = checked_path("folder", folder)
     if place.exists() and not place.is_dir():
         raise ValueError(f"{place} is a file; a result is saved in a folder")
-    tree = Tree(surfaces)
+    tree = Tree(surfaces, arrays)
     held = tree.packed(result)
     data = io.BytesIO()
     named: dict[str, Any] = dict(tree.arrays)
@@ -61,47 +75,50 @@ def save(result: Any, folder: str | os.PathLike[str], *, surfaces: Mapping[str, 
     place.mkdir(parents=True, exist_ok=True)
     # the tree comes last: where it is, the result is complete
     (place / RESULT).unlink(missing_ok=True)
-    with atomic_write(place / ARRAYS) as file:
-        file.write(data.getbuffer())
+    with atomic_write(place / file) as out:
+        out.write(data.getbuffer())
     about = {
         "kind": type(result).__name__,
         "layout": _LAYOUT,
         "written by": f"partwhole {__version__}",
+        "file": file,
         "arrays": hashlib.sha256(data.getbuffer()).hexdigest(),
-        "surfaces": {file: [mesh.name, mesh.content_hash] for file, mesh in tree.outside.items()},
+        "surfaces": {name: [mesh.name, mesh.content_hash] for name, mesh in tree.outside.items()},
         "result": held,
     }
-    with atomic_write(place / RESULT) as file:
-        file.write(json.dumps(about, indent=1).encode())
+    with atomic_write(place / RESULT) as out:
+        out.write(json.dumps(about, indent=1).encode())
 
 
 def load(folder: str | os.PathLike[str]) -> Any:
-    """The result that `save` wrote into a folder, or `partwhole match`: the same, to the last bit.
+    """The result that `save` wrote into a folder, or `partwhole match` or `fit`: the same, to the last bit.
 
     Parameters
     ----------
-    folder : with result.json and result.npz
+    folder : with result.json and the arrays beside it
 
     Returns
     -------
-    A `MatchResult`, or whatever was saved there.
+    A `MatchResult` or a `FittedTemplate`, whichever was saved there.
     """
     place = checked_path("folder", folder)
     if not (place / RESULT).is_file():
-        raise FileNotFoundError(f"{place} has no {RESULT}; give a folder that save or `partwhole match` wrote")
+        raise FileNotFoundError(f"{place} has no {RESULT}; give a folder that save, `partwhole match` or fit wrote")
     try:
         about = json.loads((place / RESULT).read_bytes())
         kind, layout, held = about["kind"], about["layout"], about["result"]
         checksum, listed = about["arrays"], {file: (name, known) for file, (name, known) in about["surfaces"].items()}
+        file = about.get("file", ARRAYS)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{place / RESULT} can't be read ({error!r}); save the result again") from None
     if not isinstance(layout, int) or layout > _LAYOUT:
         raise ValueError(f"{place / RESULT} was written by {about.get('written by')}; load it with that version")
-    if not (place / ARRAYS).is_file() or hashlib.sha256((place / ARRAYS).read_bytes()).hexdigest() != checksum:
-        raise ValueError(f"{place / ARRAYS} is not the file that belongs to {RESULT}; save the result again")
+    beside = place / _beside(place, file)
+    if not beside.is_file() or hashlib.sha256(beside.read_bytes()).hexdigest() != checksum:
+        raise ValueError(f"{beside} is not the file that belongs to {RESULT}; save the result again")
     outside = {file: _surface_beside(place, file, *wanted) for file, wanted in listed.items()}
     try:
-        found = Tree(outside, read_npz(place / ARRAYS)).unpacked(held)
+        found = Tree(outside, read_npz(beside)).unpacked(held)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"{place / RESULT}: this is no {kind} ({error}); save the result again") from None
     if type(found).__name__ != kind:
@@ -118,7 +135,7 @@ class Tree:
     Parameters
     ----------
     outside : surfaces that are kept elsewhere, by a name
-    arrays : of a result that is to be unpacked
+    arrays : of a result that is to be unpacked, or those that have names already
 
     Examples
     --------
@@ -205,9 +222,14 @@ class Tree:
 
 def _surface_beside(folder: Path, file: str, name: str, content_hash: str) -> Mesh:
     """A surface in a file of the folder, which has to be what it was."""
-    if Path(file).name != file:
-        raise ValueError(f"{folder / RESULT} names {in_short(file)}, which is no file beside it; save the result again")
-    mesh = read_mesh(folder / file, name=str(name))
+    mesh = read_mesh(folder / _beside(folder, file), name=str(name))
     if mesh.content_hash != content_hash:
         raise ValueError(f"{folder / file} is another surface than that of the result; save the result again")
     return mesh
+
+
+def _beside(folder: Path, file: Any) -> str:
+    """The name of a file in the folder."""
+    if not isinstance(file, str) or Path(file).name != file:
+        raise ValueError(f"{folder / RESULT} names {in_short(file)}, which is no file beside it; save the result again")
+    return file

@@ -15,9 +15,9 @@ import partwhole as pw
 from partwhole.datasets import cut_plane, sphere
 from partwhole.matching import MatchResult
 from partwhole.matching.result import CoarseMatch, DoubtfulRegion, Fit
-from partwhole.matching.saved import Tree, save
 from partwhole.matching.scans.units import Scaling
 from partwhole.mesh import write_mesh
+from partwhole.saved import Tree, save
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +109,8 @@ def changed(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], Any]:
         (changed(lambda held: held["result"]["MatchResult"].update(new=1)), "no MatchResult .*unexpected keyword"),
         (changed(lambda held: held["result"]["MatchResult"].update(yaw={"array": "none"})), "no MatchResult"),
         (changed(lambda held: held.update(surfaces={"../x.ply": ["x", ""]})), r"names '\.\./x\.ply', which is no file"),
+        (changed(lambda held: held.update(file="/x.npz")), r"names '/x\.npz', which is no file"),
+        (changed(lambda held: held.update(file=3)), r"names 3, which is no file"),
     ],
 )  # fmt: skip
 def test_damage_is_told(found: MatchResult, tmp_path: Path, damage: Callable[[Path], Any], said: str) -> None:
@@ -121,7 +123,7 @@ def test_damage_is_told(found: MatchResult, tmp_path: Path, damage: Callable[[Pa
 
 def test_what_is_no_result_and_no_folder(found: MatchResult, tmp_path: Path) -> None:
     with pytest.raises(
-        FileNotFoundError, match=r"has no result\.json; give a folder that save or `partwhole match` wrote"
+        FileNotFoundError, match=r"has no result\.json; give a folder that save, `partwhole match` or fit wrote"
     ):
         pw.load(tmp_path)
     (tmp_path / "file").write_text("")

@@ -1,0 +1,169 @@
+"""A template fitted to a scan: time and error of partwhole and of other libraries, in one run.
+
+python benchmarks/registration.py [--pairs 2] [--vertices 1500] [--json FILE]
+
+Bodies in a pose, cut as PFAUST is, and their rest pose as the template; the true place of every vertex is known. Each
+library begins with the raw files, with our rigid alignment, or with our map. What is not installed is skipped:
+
+    pip install trimesh rtree pycpd libigl
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+
+import partwhole as pw
+from partwhole.datasets import make_body, random_cuts
+from partwhole.matching.result import MatchResult
+from partwhole.registration import fit_match
+from recording import heading, save, table
+
+# of the slow ones
+_STEPS = 50
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scan and its template, at area 1; `moved` is the template where the method begins, `truth` where it belongs."""
+
+    scan: pw.Mesh
+    moved: pw.Mesh
+    truth: np.ndarray
+    seen: np.ndarray
+    found: MatchResult
+
+    def errors(self, vertices: np.ndarray) -> tuple[float, float]:
+        """Mean distance to the true vertex in % of √area, seen and unseen."""
+        off = 100 * np.linalg.norm(vertices - self.truth, axis=1) / self.moved.area**0.5
+        return float(off[self.seen].mean()), float(off[~self.seen].mean())
+
+
+def cases(pairs: int, vertices: int) -> Iterator[tuple[str, dict[str, Case]]]:
+    """Pairs, each as it comes and after our rigid alignment."""
+    for seed in range(pairs):
+        for plan, recipe in (("biped", "pfaust-m"), ("quadruped", "pfaust-h")):
+            body = make_body(plan, vertices, seed=300 + seed)
+            posed = body.pose(seed=400 + seed)
+            cut = random_cuts(posed, recipe, seed=500 + seed)
+            seen = np.zeros(vertices, bool)
+            seen[cut.vertex_map] = True
+            found = pw.match(cut.part, body.rest)
+            inverse = np.linalg.inv(found.alignment)
+            aligned = pw.Mesh(body.rest.vertices @ inverse[:3, :3].T + inverse[:3, 3], body.rest.faces)
+            common = (posed.vertices, seen, found)
+            yield (
+                f"{plan} {recipe} {seed}",
+                {"raw files": Case(cut.part, body.rest, *common), "our alignment": Case(cut.part, aligned, *common)},
+            )
+
+
+def ours(case: Case) -> np.ndarray:
+    return np.asarray(fit_match(case.found).mesh.vertices)
+
+
+def nricp_amberg(case: Case, *, landmarks: bool = False) -> np.ndarray:
+    """trimesh; our map enters as landmarks, every fifth vertex that is sure."""
+    return _nricp("nricp_amberg", case, landmarks)
+
+
+def nricp_sumner(case: Case, *, landmarks: bool = False) -> np.ndarray:
+    return _nricp("nricp_sumner", case, landmarks)
+
+
+def _nricp(name: str, case: Case, landmarks: bool) -> np.ndarray:
+    trimesh = import_module("trimesh")
+    registration = import_module("trimesh.registration")
+    template, scan = (trimesh.Trimesh(m.vertices, m.faces, process=False) for m in (case.moved, case.scan))
+    given = {}
+    if landmarks:
+        sure = np.flatnonzero(case.found.confidence > 0.7)[::5]
+        given = {
+            "source_landmarks": case.found.vertex_map[sure],
+            "target_positions": case.scan.vertices[sure],
+        }
+    return np.asarray(getattr(registration, name)(template, scan, **given))
+
+
+def cpd(case: Case) -> np.ndarray:
+    """pycpd, deformable."""
+    pycpd = import_module("pycpd")
+    scan, template = (np.asarray(mesh.vertices) for mesh in (case.scan, case.moved))
+    size = case.moved.area**0.5
+    method = pycpd.DeformableRegistration(X=scan / size, Y=template / size, max_iterations=_STEPS, w=0.1)
+    return np.asarray(method.register()[0]) * size
+
+
+def libigl_arap(case: Case) -> np.ndarray:
+    """libigl, the deformation only: every vertex that our map names is held at the mean of its targets."""
+    igl = import_module("igl")
+    found = case.found
+    targets, counts = np.zeros((len(case.truth), 3)), np.bincount(found.vertex_map, minlength=len(case.truth))
+    np.add.at(targets, found.vertex_map, case.scan.vertices)
+    held = np.flatnonzero(counts)
+    goal = targets[held] / counts[held, None]
+    vertices, data = np.array(case.moved.vertices), igl.ARAPData()
+    data.max_iter = _STEPS
+    igl.arap_precomputation(vertices, np.array(case.moved.faces), 3, held.astype(np.int32), data)
+    return np.asarray(igl.arap_solve(goal, data, vertices))
+
+
+Method = tuple[str, str, str | None, Callable[[Case], np.ndarray]]
+METHODS: tuple[Method, ...] = (
+    ("**partwhole**", "our map", None, ours),
+    ("trimesh nricp_amberg", "raw files", "trimesh", nricp_amberg),
+    ("trimesh nricp_amberg", "our alignment", "trimesh", nricp_amberg),
+    ("trimesh nricp_amberg", "our map", "trimesh", lambda case: nricp_amberg(case, landmarks=True)),
+    ("trimesh nricp_sumner", "our alignment", "trimesh", nricp_sumner),
+    ("trimesh nricp_sumner", "our map", "trimesh", lambda case: nricp_sumner(case, landmarks=True)),
+    ("libigl ARAP", "our map", "igl", libigl_arap),
+    ("pycpd", "raw files", "pycpd", cpd),
+    ("pycpd", "our alignment", "pycpd", cpd),
+    ("meshmonk", "our alignment", "meshmonk", lambda case: np.asarray(import_module("meshmonk"))),
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", type=int, default=2, help="of each kind")
+    parser.add_argument("--vertices", type=int, default=1500)
+    parser.add_argument("--json", type=Path)
+    chosen = parser.parse_args()
+    measured: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
+    skipped: dict[str, str] = {}
+    for name, starts in cases(chosen.pairs, chosen.vertices):
+        for label, start, module, method in METHODS:
+            case = starts["raw files" if start == "raw files" else "our alignment"]
+            try:
+                if module:
+                    import_module(module)
+                begin = time.perf_counter()
+                vertices = method(case)
+                seconds = time.perf_counter() - begin
+            except ModuleNotFoundError as missing:
+                skipped[label] = f"{missing.name} is not installed"
+                continue
+            except Exception as failed:
+                skipped[f"{label}, {start}"] = f"failed on {name}: {type(failed).__name__} {failed}"
+                continue
+            measured.setdefault((label, start), []).append((seconds, *case.errors(vertices)))
+            print(f"{name}: {label}, {start}: {seconds:.1f} s, seen {measured[label, start][-1][1]:.2f}", flush=True)
+    rows = [
+        [label, start, str(len(runs)), *(f"{value:.2f}" for value in np.mean(runs, axis=0))]
+        for (label, start), runs in measured.items()
+    ]
+    print(heading())
+    print(table(["method", "begins with", "pairs", "seconds", "error seen, % of √area", "unseen"], rows))
+    for label, reason in skipped.items():
+        print(f"{label}: skipped, {reason}")
+    save(chosen.json, {"rows": rows, "skipped": skipped})
+
+
+if __name__ == "__main__":
+    main()
