@@ -92,7 +92,10 @@ def markdown(summary: dict[str, Any]) -> str:
         if summary[name]:
             lines += [f"{name.capitalize()}:", "", *(f"- {escaped(text)}" for text in summary[name]), ""]
     if PICTURE in summary["files"]:
-        lines += [f"![The scan, and the fitted template: dark where it was seen, pale where it was not]({PICTURE})", ""]
+        lines += [
+            f"![The scan and the fitted template from two sides: dark where it was seen, pale where it was not]({PICTURE})",
+            "",
+        ]
     return "\n".join(lines)
 
 
@@ -119,8 +122,8 @@ def write_fit_gallery(folder: Path, rows: Sequence[Mapping[str, Any]], statistic
     write_gallery(
         folder / GALLERY,
         title,
-        f"{', '.join(said)}. Worst first. Errors and distances are in per cent of √area of the fitted template; distances "
-        "to the scan are those where it was seen.",
+        f"{', '.join(said)}. Worst first, by the larger of the expected errors. Errors and distances are in per cent of "
+        "√area of the fitted template; distances to the scan are those where it was seen.",
         cards,
         colors=colors,
         sections=[_statistics_section(statistics)] if statistics else (),
@@ -153,7 +156,7 @@ def _card(folder: Path, row: Mapping[str, Any]) -> Card:
         ("largest distance", _of_size(distance["seen_max"], summary)),
         ("triangles turned over", str(summary["flipped_faces"])),
         ("intersecting pairs of triangles", str(summary["intersecting_pairs"])),
-        ("√area, in units of the scan", f"{summary['size']:.3g}"),
+        ("√area, in units of the scan", f"{summary['size']:.4g}"),
     ]
     return Card(
         row["name"],
@@ -191,7 +194,7 @@ def _statistics_section(files: Mapping[str, Path]) -> Section:
     return Section(
         "Mean shape and principal components",
         "How the fitted templates differ, apart from position, direction and size: the mean less and plus two standard "
-        "deviations of each component, yellow where the surface moves most.",
+        "deviations of each of the first components, yellow where the surface moves most.",
         [head, *rows],
         files.get(MODES),
         "the mean shape, and the mean less and plus two standard deviations of the first components",
@@ -240,20 +243,17 @@ def _draw(fitted: FittedTemplate, path: Path) -> None:
     from partwhole.mesh import Mesh
     from partwhole.store.atomic import saved
     from partwhole.viewer.figures.map_figures import side_by_side, two_sides
-    from partwhole.viewer.figures.render import automatic_camera, points_with_faces
+    from partwhole.viewer.figures.render import automatic_camera
 
     A = fitted.match.alignment
     scan, template = (Mesh(moved(mesh.vertices, A), mesh.faces) for mesh in (fitted.match.part, fitted.mesh))
-    used = [points_with_faces(mesh) for mesh in (scan, template)]
-    both = np.concatenate(used)
-    # all of whose points count
-    frame = Mesh(both, np.lib.stride_tricks.sliding_window_view(np.arange(len(both)), 3))
+    frame = _frame([scan, template])
     camera = automatic_camera(fitted.match.whole)
     grey = np.full((scan.n_vertices, 3), _GREY)
     panels = [
-        (_drawn(mesh, view, coat, frame), f"{name}, {side}")
-        for view, side in two_sides(camera)
-        for name, mesh, coat in (("scan", scan, grey), ("fitted template", template, fitted.colors / 255))
+        (_drawn(mesh, view, coat, frame), name)
+        for view, _ in two_sides(camera)
+        for name, mesh, coat in (("scan", scan, grey), ("fitted", template, fitted.colors / 255))
     ]
     saved(side_by_side(panels), path)
 
@@ -274,15 +274,27 @@ def _draw_modes(found: ShapeStatistics, path: Path) -> None:
 
     assert found.faces is not None
     mean = Mesh(found.mean, found.faces)
-    camera = automatic_camera(mean)
-    panels = [(_drawn(mean, camera, np.full((mean.n_vertices, 3), _GREY)), "mean")]
+    shown = [(mean, np.full((mean.n_vertices, 3), _GREY), "mean")]
     table = colormap("viridis")
     for j in range(min(_MODES, len(found.components))):
         moves = np.linalg.norm(found.components[j], axis=1)
         coat = table[np.rint(moves / moves.max() * (len(table) - 1)).astype(np.int64)]
         for sign, by in (("−", -2.0), ("+", 2.0)):
-            panels.append((_drawn(Mesh(found.mode(j, by), found.faces), camera, coat), f"{sign} component {j + 1}"))
-    saved(side_by_side(panels), path)
+            shown.append((Mesh(found.mode(j, by), found.faces), coat, f"{sign} {j + 1}"))
+    camera, frame = automatic_camera(mean), _frame([mesh for mesh, _, _ in shown])
+    saved(side_by_side([(_drawn(mesh, camera, coat, frame), name) for mesh, coat, name in shown]), path)
+
+
+def _frame(meshes: Sequence[Mesh]) -> Mesh:
+    """What a picture that all of these fit into is filled by."""
+    import numpy as np
+
+    from partwhole.mesh import Mesh
+    from partwhole.viewer.figures.render import points_with_faces
+
+    points = np.concatenate([points_with_faces(mesh) for mesh in meshes])
+    # only its points count; each is in a triangle
+    return Mesh(points, np.lib.stride_tricks.sliding_window_view(np.arange(len(points)), 3))
 
 
 def _drawn(
