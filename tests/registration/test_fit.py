@@ -149,7 +149,7 @@ def test_landmarks_of_the_match_hold_unless_they_contradict(torn: MatchResult, t
     )
     found = replace(torn, landmarks=given)
     held = fit_match(found, options=FEW)
-    assert "1 landmark held" in held.notes
+    assert "1 of 2 landmarks held" in held.notes
     # the same by its file; none, if none are wanted
     (tmp_path / "marks.csv").write_text(f"scan,template\n{row},{torn.vertex_map[row]}\n")
     again = fit_match(torn, options=FEW, landmarks=tmp_path / "marks.csv")

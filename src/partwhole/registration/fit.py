@@ -150,9 +150,9 @@ def fit_match(
         (),
         seconds,
     )
-    notes = _notes(result, template, len(numbers), len(marks), chosen)
-    object.__setattr__(result, "notes", (*found.notes, *said, *notes))
-    object.__setattr__(result, "warnings", (*found.warnings, *_warnings(result, guide, template)))
+    notes = _notes(result, template, len(numbers), _landmarks_told(landmarks, found, len(marks)), chosen)
+    object.__setattr__(result, "notes", (*found.notes, *notes))
+    object.__setattr__(result, "warnings", (*found.warnings, *said, *_warnings(result, guide, template)))
     return result
 
 
@@ -165,12 +165,17 @@ def _held_landmarks(
     out have been reported by the match, and are not held.
     """
     pairs: Sequence[LandmarkPair]
-    notes: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
     if landmarks is None:
         pairs = [one for one in found.landmarks if one.sure]
     else:
-        pairs, notes = given_landmarks(landmarks, found.part, found.whole)
-    return np.array([(one.part, one.whole) for one in pairs], np.int64).reshape(-1, 2), notes
+        pairs, said = given_landmarks(landmarks, found.part, found.whole)
+    return np.array([(one.part, one.whole) for one in pairs], np.int64).reshape(-1, 2), said
+
+
+def _landmarks_told(given: LandmarksGiven | None, found: MatchResult, held: int) -> str:
+    k = len(found.landmarks) if given is None else held
+    return "" if k == 0 else f"{counted(held, 'landmark')} held" if held == k else f"{held} of {k} landmarks held"
 
 
 def _at_unit_area(template: Mesh) -> tuple[Mesh, tuple[Float[np.ndarray, "3"], float]]:
@@ -207,7 +212,7 @@ def _places(placed: Mesh, fitted: Mesh, bent: Registration) -> BarycentricMap:
     return BarycentricMap(fitted.faces[near.faces], weights, covered)
 
 
-def _notes(result: FittedTemplate, template: Mesh, kept: int, landmarks: int, options: FitOptions) -> list[str]:
+def _notes(result: FittedTemplate, template: Mesh, kept: int, landmarks: str, options: FitOptions) -> list[str]:
     scan = result.match.part
     notes = [
         ", ".join(f"{percent(share)} {name}" for name, share in result.shares.items())
@@ -221,7 +226,7 @@ def _notes(result: FittedTemplate, template: Mesh, kept: int, landmarks: int, op
             f"{counted(scan.n_vertices - kept, 'vertex', 'vertices')} of the scan were left out, as in the match"
         )
     if landmarks:
-        notes.append(f"{counted(landmarks, 'landmark')} held")
+        notes.append(landmarks)
     if template.n_vertices > options.max_vertices:
         notes.append(f"bent with {options.max_vertices} vertices first, then with all {template.n_vertices}")
     if not template.is_closed:

@@ -109,6 +109,21 @@ def test_it_goes_on_where_it_was(
         assert held["seen"].shape == (2, read_mesh(scans / "ball.ply").n_vertices)
 
 
+def test_fits_that_can_not_be_compared_are_in_the_gallery_all_the_same(
+    fitted: Path, scans: Path, runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "all"
+    shutil.copytree(fitted, folder)
+    (folder / "gallery.html").unlink()
+    with np.load(folder / "part1/fit.npz") as held:
+        arrays = dict(held)
+    np.savez(folder / "part1/fit.npz", **{**arrays, "faces": arrays["faces"][::-1]})
+    assert run("fit", scans, scans / "ball.ply", "-m", runs[0], *QUICK, "-o", folder, "--statistics", "--json") == 2
+    summary = json.loads(capsys.readouterr().out)
+    assert any(note.startswith("no statistics: shapes[1] has another triangulation") for note in summary["notes"])
+    assert (folder / "gallery.html").is_file()
+
+
 def test_a_list_with_landmarks(
     scans: Path, runs: list[Path], own_set: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

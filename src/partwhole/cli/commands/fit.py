@@ -262,7 +262,12 @@ def _statistics(rows: Rows, folder: Path, console: Console, *, seen_only: bool) 
             f"{counted(len(doubted), 'scan')} with warnings counted in the statistics: {', '.join(doubted)}; move those that "
             "do not belong elsewhere, and run the same command again"
         )
-    return write_statistics(folder, [row["name"] for row in fitted], seen_only=seen_only)
+    try:
+        return write_statistics(folder, [row["name"] for row in fitted], seen_only=seen_only)
+    except ValueError as error:
+        # the fits are worth a gallery all the same
+        console.note(f"no statistics: {error}")
+        return {}
 
 
 def _print_summary(console: Console, summary: dict[str, Any]) -> None:

@@ -122,8 +122,8 @@ def write_fit_gallery(folder: Path, rows: Sequence[Mapping[str, Any]], statistic
     write_gallery(
         folder / GALLERY,
         title,
-        f"{', '.join(said)}. Worst first, by the larger of the expected errors. Errors and distances are in per cent of "
-        "√area of the fitted template; distances to the scan are those where it was seen.",
+        f"{', '.join(said)}. Worst first: those that failed, then those with warnings, each by expected error. Errors and "
+        "distances are in per cent of √area of the fitted template; distances to the scan are those where it was seen.",
         cards,
         colors=colors,
         sections=[_statistics_section(statistics)] if statistics else (),
@@ -136,7 +136,7 @@ _LEVELS: dict[Level, str] = {"failed": "failed", "warned": "with warnings", "fin
 
 def _badness(row: Mapping[str, Any]) -> tuple[bool, bool, float, str]:
     """Smallest first: failed before warned before fine, then by the larger of the errors that are expected, then by name."""
-    error = max(row.get("expected_error", 0.0), row.get("map_error", 0.0))
+    error = max(row.get("expected_error") or 0.0, row.get("map_error") or 0.0)
     return "reason" not in row, not row.get("warnings"), -error, row["name"]
 
 
@@ -145,15 +145,15 @@ def _card(folder: Path, row: Mapping[str, Any]) -> Card:
 
     if "reason" in row:
         return Card(row["name"], "failed", row["state"], reason=row["reason"])
-    summary = read_summary(folder, row["name"])
+    summary = _read_summary(folder, row["name"])
     picture = folder / row["name"] / PICTURE
     distance, shares = summary["distance"], summary["shares"]
     facts = [
-        ("expected error", percent(summary["expected_error_of_size"])),
-        ("expected error of the map", percent(summary["match_expected_error"])),
-        ("distance to the scan", _of_size(distance["seen_mean"], summary)),
-        ("scan covered", percent(summary["scan_covered"])),
-        ("largest distance", _of_size(distance["seen_max"], summary)),
+        ("expected error", _told(summary["expected_error_of_size"])),
+        ("expected error of the map", _told(summary["match_expected_error"])),
+        ("distance to the scan", _told(distance["seen_mean"], summary["size"])),
+        ("scan covered", _told(summary["scan_covered"])),
+        ("largest distance", _told(distance["seen_max"], summary["size"])),
         ("triangles turned over", str(summary["flipped_faces"])),
         ("intersecting pairs of triangles", str(summary["intersecting_pairs"])),
         ("√area, in units of the scan", f"{summary['size']:.4g}"),
@@ -171,14 +171,14 @@ def _card(folder: Path, row: Mapping[str, Any]) -> Card:
     )
 
 
-def read_summary(folder: Path, name: str) -> dict[str, Any]:
+def _read_summary(folder: Path, name: str) -> dict[str, Any]:
     """What fit.json says of one of many scans."""
     summary: dict[str, Any] = json.loads((folder / name / SUMMARY).read_text(encoding="utf-8"))
     return summary
 
 
-def _of_size(length: float | None, summary: Mapping[str, Any]) -> str:
-    return "–" if length is None else percent(length / summary["size"])
+def _told(value: float | None, size: float = 1.0) -> str:
+    return "–" if value is None else percent(value / size)
 
 
 def _statistics_section(files: Mapping[str, Path]) -> Section:
@@ -193,8 +193,8 @@ def _statistics_section(files: Mapping[str, Path]) -> Section:
     ]
     return Section(
         "Mean shape and principal components",
-        "How the fitted templates differ, apart from position, direction and size: the mean less and plus two standard "
-        "deviations of each of the first components, yellow where the surface moves most.",
+        "How the fitted templates differ, apart from position, direction and size. From left to right: the mean, then the "
+        "mean less and plus two standard deviations of one component after the other, yellow where the surface moves most.",
         [head, *rows],
         files.get(MODES),
         "the mean shape, and the mean less and plus two standard deviations of the first components",
@@ -214,9 +214,9 @@ def write_statistics(folder: Path, names: Sequence[str], *, seen_only: bool) -> 
 
     meshes, seen = [], []
     for name in names:
-        alignment = np.array(read_summary(folder, name)["alignment"])
+        alignment = np.array(_read_summary(folder, name)["alignment"])
         with np.load(folder / name / ARRAYS) as held:
-            meshes.append(Mesh(moved(held["vertices"], alignment), held["faces"], name=name))
+            meshes.append(Mesh(_moved(held["vertices"], alignment), held["faces"], name=name))
             seen.append(held["source"] == 0)
     found = shape_statistics(meshes, seen=np.array(seen) if seen_only else None)
     files = found.save(folder / STATISTICS, names=names, modes=_MODES)
@@ -246,7 +246,7 @@ def _draw(fitted: FittedTemplate, path: Path) -> None:
     from partwhole.viewer.figures.render import automatic_camera
 
     A = fitted.match.alignment
-    scan, template = (Mesh(moved(mesh.vertices, A), mesh.faces) for mesh in (fitted.match.part, fitted.mesh))
+    scan, template = (Mesh(_moved(mesh.vertices, A), mesh.faces) for mesh in (fitted.match.part, fitted.mesh))
     frame = _frame([scan, template])
     camera = automatic_camera(fitted.match.whole)
     grey = np.full((scan.n_vertices, 3), _GREY)
@@ -258,7 +258,7 @@ def _draw(fitted: FittedTemplate, path: Path) -> None:
     saved(side_by_side(panels), path)
 
 
-def moved(points: Float[np.ndarray, "p 3"], A: Float[np.ndarray, "4 4"]) -> Float[np.ndarray, "p 3"]:
+def _moved(points: Float[np.ndarray, "p 3"], A: Float[np.ndarray, "4 4"]) -> Float[np.ndarray, "p 3"]:
     """The points moved by a similarity, such as an alignment."""
     return points @ A[:3, :3].T + A[:3, 3]
 
