@@ -69,6 +69,8 @@ app.command(
     epilog=_examples(
         "partwhole fit scan.ply template.off --output scan-fit",
         "partwhole fit scan.stl body.obj --units mm:m --hold symmetric",
+        "partwhole fit scans/ template.off --statistics",
+        "partwhole fit --pairs list.csv --output all",
     )
 )(fit)
 app.command(
