@@ -108,12 +108,9 @@ def libigl_arap(case: Case) -> np.ndarray:
     np.add.at(targets, found.vertex_map, case.scan.vertices)
     held = np.flatnonzero(counts)
     goal = targets[held] / counts[held, None]
-    vertices, faces = np.array(case.moved.vertices), np.array(case.moved.faces)
-    if hasattr(igl, "ARAP"):
-        return np.asarray(igl.ARAP(vertices, faces, 3, held, max_iter=_STEPS).solve(goal, vertices))
-    data = igl.ARAPData()
+    vertices, data = np.array(case.moved.vertices), igl.ARAPData()
     data.max_iter = _STEPS
-    igl.arap_precomputation(vertices, faces, 3, held, data)
+    igl.arap_precomputation(vertices, np.array(case.moved.faces), 3, held.astype(np.int32), data)
     return np.asarray(igl.arap_solve(goal, data, vertices))
 
 

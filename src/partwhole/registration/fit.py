@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
-from numpy.typing import ArrayLike
 
 from partwhole.deformation.checks import flipped_faces, intersecting_faces
 from partwhole.deformation.levels import register_in_levels
@@ -45,7 +45,7 @@ def fit(
     model: str | Path | Method = "default",
     options: FitOptions | None = None,
     match_options: MatchOptions | None = None,
-    landmarks: ArrayLike = (),
+    landmarks: Sequence[Any] | np.ndarray = (),
     units: str | float = "auto",
     repair: bool | None = None,
     device: str = "cpu",
@@ -78,7 +78,7 @@ def fit_match(
     found: MatchResult,
     *,
     options: FitOptions | None = None,
-    landmarks: ArrayLike = (),
+    landmarks: Sequence[Any] | np.ndarray = (),
     progress: Progress | None = None,
 ) -> FittedTemplate:
     """Fit a template to a scan that was matched to it already.
@@ -132,7 +132,7 @@ def fit_match(
     return result
 
 
-def checked_landmarks(landmarks: ArrayLike, scan: Mesh, template: Mesh) -> Int[np.ndarray, "k 2"]:
+def checked_landmarks(landmarks: Sequence[Any] | np.ndarray, scan: Mesh, template: Mesh) -> Int[np.ndarray, "k 2"]:
     """Pairs of vertices as an array; ValueError unless they are that, and in range.
 
     >>> square = Mesh([[0, 0, 0], [1, 0, 0], [1, 1, 0]], [[0, 1, 2]], name="square")

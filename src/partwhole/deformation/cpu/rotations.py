@@ -7,7 +7,7 @@ import numpy as np
 from partwhole.store.compute import njit
 
 # at most so many turns find a rotation; with a good one to begin with two or three do
-_TURNS = 6
+_TURNS = 20
 _SMALL = 1e-9
 
 
