@@ -24,8 +24,8 @@ from partwhole.transfer.correspondence import Side
 from partwhole.transfer.values import Kind
 
 MESH, ARRAYS, SUMMARY = "fitted.ply", "fit.npz", "fit.json"
-# seen, between, unseen: sure is dark, made up is pale
-_COLORS = np.array([[52, 101, 164], [138, 176, 214], [228, 208, 170]], np.uint8)
+# of vertices that were seen, lie between, and were not seen: sure is dark, made up is pale
+SOURCE_COLORS = np.array([[52, 101, 164], [138, 176, 214], [228, 208, 170]], np.uint8)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,7 +80,7 @@ class FittedTemplate(ShownByItself):
     @property
     def colors(self) -> UInt8[np.ndarray, "n 3"]:
         """A colour for each vertex by its source: dark blue seen, light blue between, sand unseen."""
-        return _COLORS[self.source]
+        return SOURCE_COLORS[self.source]
 
     def summary(self) -> dict[str, Any]:
         """The result in plain numbers and text."""
@@ -110,7 +110,7 @@ class FittedTemplate(ShownByItself):
 
     @cached_property
     def correspondence(self) -> Correspondence:
-        """Scan, template and the scan's places on it, for the functions of `partwhole.transfer`; scan is part, template whole."""
+        """Scan as part, template as whole, and places of the scan on it, for the functions of `partwhole.transfer`."""
         return Correspondence(self.match.part, self.match.whole, self.barycentric)
 
     def transfer(

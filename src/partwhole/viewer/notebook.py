@@ -14,7 +14,7 @@ from typing import Any
 from partwhole.mesh import Mesh
 from partwhole.viewer.figures.map_figures import coordinate_colors, drawn, map_figure, side_by_side, two_sides
 from partwhole.viewer.page.export import page_html, report_bytes
-from partwhole.viewer.page.results import with_result
+from partwhole.viewer.page.results import scene_of_result
 from partwhole.viewer.page.scene import Scene
 from partwhole.viewer.page.server import PageServer
 from partwhole.viewer.show import show_scene
@@ -58,7 +58,7 @@ def show_result(given: Any, *, in_browser: bool | None = None, block: bool | Non
 
     Parameters
     ----------
-    given : a `MatchResult` or a `Mesh`
+    given : a `MatchResult`, a `FittedTemplate` or a `Mesh`
     in_browser : False shows it in the notebook; None does so if there is one
     block : until Ctrl-C, where it is shown in the browser; None: unless Python is interactive
 
@@ -79,7 +79,7 @@ def show_result(given: Any, *, in_browser: bool | None = None, block: bool | Non
 
 def scene_of(given: Any) -> Scene:
     """What the page shows of a result or a surface."""
-    return Scene.of(given) if isinstance(given, Mesh) else with_result(Scene.of(given.part, given.whole), given)
+    return Scene.of(given) if isinstance(given, Mesh) else scene_of_result(given)
 
 
 def _notebook() -> Any:

@@ -14,8 +14,8 @@ import pytest
 import partwhole as pw
 from partwhole.datasets import cut_plane, sphere
 from partwhole.matching import MatchResult
-from partwhole.matching.result import CoarseMatch, DoubtfulRegion, Fit
 from partwhole.matching.cache.saved import Tree, save
+from partwhole.matching.result import CoarseMatch, DoubtfulRegion, Fit
 from partwhole.matching.scans.units import Scaling
 from partwhole.mesh import write_mesh
 

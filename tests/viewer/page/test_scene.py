@@ -12,8 +12,9 @@ from partwhole.datasets import GroundTruth, sphere
 from partwhole.datasets.cutting.cuts import Cut
 from partwhole.mesh import Mesh
 from partwhole.store.cache import Cache
+from partwhole.viewer.page.displayed import DisplayedSurface
 from partwhole.viewer.page.packing import unpack
-from partwhole.viewer.page.scene import DisplayedSurface, Scene
+from partwhole.viewer.page.scene import Scene
 
 
 def test_all_of_a_scene_is_packed(scene: Scene, cut: Cut) -> None:
