@@ -15,7 +15,6 @@ from partwhole.matching.cache.saved import RESULT, load
 from partwhole.matching.result import LandmarkResult
 from partwhole.mesh import read_mesh
 from partwhole.registration.result import FittedTemplate
-from partwhole.viewer.page.fitted import DisplayedFit
 from partwhole.viewer.page.scene import DoubtfulPlace, Scene
 
 MAP = "map.npz"
@@ -36,7 +35,7 @@ def read_scene(paths: list[Path], *, truth: Path | None = None) -> Scene:
 
 
 def read_result(folder: Path) -> Scene:
-    """What `partwhole match` or `fit` wrote: map.npz, part.ply, whole.ply and perhaps summary.json; or a result that was saved."""
+    """What `partwhole match` wrote, map.npz, part.ply, whole.ply and perhaps summary.json; or what a fit saved."""
     if not (folder / MAP).is_file():
         if (folder / RESULT).is_file():
             return scene_of_result(load(folder))
@@ -74,7 +73,7 @@ def scene_of_result(found: Any) -> Scene:
         return with_result(Scene.of(found.part, found.whole), found)
     return replace(
         scene_of_result(found.match),
-        fit=DisplayedFit.of(found),
+        fit=found,
         title=f"{found.match.whole.name}, fitted to {found.match.part.name}",
         warnings=found.warnings,
         map_notes=found.notes,

@@ -15,11 +15,12 @@ from partwhole.datasets.pairs import GroundTruth
 from partwhole.matching.confidence.fit import swapped_question
 from partwhole.matching.result import LandmarkResult
 from partwhole.mesh import LandmarkPair, Mesh
+from partwhole.registration.result import FittedTemplate
 from partwhole.store.cache import Cache
 from partwhole.store.compute import first_largest
 from partwhole.viewer.figures.render import Axis, Camera, outward_normals
 from partwhole.viewer.page.displayed import DisplayedSurface
-from partwhole.viewer.page.fitted import DisplayedFit
+from partwhole.viewer.page.fitted import FitOnPage
 from partwhole.viewer.page.packing import pack
 
 # more vertices than these are no gain to the eye, and distances between them are no longer measured at once
@@ -66,13 +67,15 @@ class Scene:
     factor: float = field(default=1.0, kw_only=True)
     doubtful_places: tuple[DoubtfulPlace, ...] = field(default=(), kw_only=True)
     landmarks: tuple[LandmarkPair, ...] = field(default=(), kw_only=True)
-    fit: DisplayedFit | None = field(default=None, kw_only=True)
+    fit: FittedTemplate | None = field(default=None, kw_only=True)
     title: str = field(default="", kw_only=True)
     warnings: tuple[str, ...] = field(default=(), kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
     map_notes: tuple[str, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
+        if self.fit is not None and self.whole is None:
+            raise ValueError("a fit needs the whole, which is the template that was fitted")
         for name in ("vertex_map", "vertex_map_before"):
             numbers = getattr(self, name)
             if numbers is None:
@@ -118,9 +121,8 @@ class Scene:
     @property
     def is_large(self) -> bool:
         """Whether `simplified` takes time."""
-        fit = None if self.fit is None else self.fit.surface
-        surfaces = (self.part, self.whole, fit)
-        return any(s is not None and s.full.n_vertices > MOST_SHOWN and not s.is_simplified for s in surfaces)
+        surfaces = [self.part] if self.whole is None else [self.part, self.whole]
+        return any(s.full.n_vertices > MOST_SHOWN and not s.is_simplified for s in surfaces)
 
     def simplified(self, most: int = MOST_SHOWN, *, cache: Cache | None = None) -> Scene:
         """With at most `most` vertices of each surface drawn; a note says so, and that distances are no longer proved."""
@@ -134,8 +136,7 @@ class Scene:
             for surface in (part, *wholes)
             if surface.is_simplified
         ]
-        fit = None if self.fit is None else self.fit.simplified(most, cache=cache)
-        return replace(self, part=part, whole=wholes[0] if wholes else None, fit=fit, notes=(*notes, *self.notes))
+        return replace(self, part=part, whole=wholes[0] if wholes else None, notes=(*notes, *self.notes))
 
     @cached_property
     def errors(self) -> Float[np.ndarray, "p"]:
@@ -220,8 +221,10 @@ class Scene:
                 meta[name] = surface.described(self.whole_camera if name == "whole" else surface.camera)
                 arrays |= {f"{name}_{key}": array for key, array in surface.arrays().items()}
         if self.fit is not None:
-            meta["fit"] = self.fit.described(self.part)
-            arrays |= {f"fit_{key}": array for key, array in self.fit.arrays(self.part).items()}
+            assert self.whole is not None
+            fit = FitOnPage(self.fit, self.part, self.whole)
+            meta["fit"] = fit.described()
+            arrays |= {f"fit_{key}": array for key, array in fit.arrays().items()}
         maps = {"map": self.vertex_map, "before": self.vertex_map_before}
         for name, vertex_map in maps.items():
             if vertex_map is not None:
