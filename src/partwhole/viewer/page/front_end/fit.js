@@ -6,7 +6,7 @@ import { element } from "./dom.js";
 import { Surface } from "./surface.js";
 import { dot, limitOf, linesOf, percent, sizeNote, tableOf } from "./views.js";
 
-const SCAN = hex("#e2a458"); // over the template
+const SCAN = hex("#45b08c"); // over the template
 const COATS = { distance: "fit_distance", error: "fit_expected_error" };
 
 /** The fitted template, and the scan in the same place: both about the middle of the template. */
@@ -44,10 +44,10 @@ export class Fit {
     return place < 0 ? null : place;
   }
 
-  /** The numbers of a coat as shares of √area; what was made up has no distance to the scan. */
+  /** The numbers of a coat as shares of √area; where nothing was seen, a distance to the scan means nothing. */
   numbers(coat) {
     const given = this.arrays[COATS[coat]];
-    return Array.from(given, (x, v) => (coat === "distance" && this.arrays.fit_source[v] === 2 ? NaN : x / this.length));
+    return Array.from(given, (x, v) => (coat === "distance" && this.arrays.fit_source[v] ? NaN : x / this.length));
   }
 
   coat(chosen, shown) {
@@ -87,7 +87,7 @@ export function fitPanels(scene, state) {
     {
       ...common, surface, title: titleOf(blend), note: sizeNote(surface), coat: fit.coat(coat, state.shown),
       over: opacity > 0 ? { surface: scan, coat: { mode: "plain", plain: SCAN }, opacity } : null,
-      lines: [...linesOf(surface, state.options), ...badLines(fit, blend)],
+      lines: [...linesOf(surface, state.options), ...(opacity > 0 ? linesOf(scan, { ...state.options, wireframe: false }) : []), ...badLines(fit, blend)],
       dots: place === null ? [] : [dot(surface, place)],
     },
   ];
@@ -128,7 +128,7 @@ const SAID = {
     between: "between: beside what was seen",
     unseen: "made up: the scan saw nothing there",
   },
-  distance: "How far the template is from the scan, as a share of √area. Grey: made up, so there is nothing to compare with.",
+  distance: "How far the template is from the scan, as a share of √area. Grey: not seen, so there is nothing to compare with.",
   error: "How far off a vertex is to be expected, on average, as a share of √area.",
 };
 
@@ -165,10 +165,13 @@ export function fitDetails(scene, state) {
   else {
     const { fit_distance: distance, fit_expected_error: error } = fit.arrays;
     rows.push(["vertex of the template", fit.surface.number(place)], ["rests on", sourceWords(fit, place)]);
-    rows.push(["distance to the scan", `${lengthOf(distance[place])} (${percent(distance[place] / fit.length)})`]);
-    rows.push(["expected error", `${lengthOf(error[place])} (${percent(error[place] / fit.length)})`]);
+    rows.push(["distance to the scan", withShare(distance[place], fit)], ["expected error", withShare(error[place], fit)]);
   }
   return [list(rows.map(([name, value]) => [name, String(value)]))];
+}
+
+function withShare(x, fit) {
+  return `${lengthOf(x)} (${lengthOf((100 * x) / fit.length)} %)`;
 }
 
 /** What a vertex of the template rests on, in a word. */

@@ -76,7 +76,7 @@ export class Page {
     at("downloads").hidden = !scene.part;
     for (const name of ["csv", "npz"]) this.button(name).hidden = !scene.map;
     this.button("ply-whole").hidden = !scene.whole;
-    at("linked").parentElement.hidden = !scene.whole;
+    this.button("ply-fit").hidden = !scene.fit;
     at("boundaries").parentElement.hidden = at("wireframe").parentElement.hidden = at("rings").parentElement.hidden = !scene.part;
     at("up").parentElement.hidden = !scene.part;
     at("up").value = scene.part ? scene.meta.part.view.up : "z";
@@ -122,6 +122,7 @@ export class Page {
     }
     at("picture-field").hidden = id !== "texture";
     at("fit-coat").hidden = at("blender").hidden = id !== "fit";
+    at("linked").parentElement.hidden = !this.scene.whole || id === "fit"; // which has one camera
     this.#colorFields();
     at("places").hidden = id !== "confidence";
     at("rings").parentElement.hidden = !id || id === "trust" || id === "fit";
@@ -366,6 +367,7 @@ export class Page {
   drawNow(pixel = Math.min(devicePixelRatio || 1, 2) * this.fineness()) {
     const stage = at("stage").getBoundingClientRect();
     this.painter.resize(stage.width, stage.height, pixel);
+    this.painter.ground = getComputedStyle(document.body).backgroundColor.match(/\d+/g).slice(0, 3).map((x) => x / 255);
     this.painter.begin();
     const boxes = this.panels.boxes();
     this.#placeSliders(boxes);

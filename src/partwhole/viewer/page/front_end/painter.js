@@ -20,6 +20,7 @@ export class Painter {
     this.kept = new WeakMap(); // buffers and tables by the array they were made of
     this.picture = null;
     this.pixels = null; // of that picture
+    this.ground = [1, 1, 1]; // the colour of the page
     this.coarse = false; // fewer triangles, for while something turns
   }
 
@@ -73,6 +74,11 @@ export class Painter {
     gl.enable(gl.DEPTH_TEST);
     gl.depthFunc(gl.LEQUAL);
     gl.disable(gl.BLEND);
+    if (panel.over) {
+      // what is half transparent is mixed with the colour behind it, which is that of the page
+      gl.clearColor(...this.ground, 0);
+      gl.clear(gl.COLOR_BUFFER_BIT);
+    }
     const { clip, turn } = panel.camera.matrices(panel.surface.radius, width / height);
     this.#surface(panel, clip, turn, left, width);
     if (panel.over) this.#over(panel.over, clip, turn, left, width);
@@ -80,11 +86,11 @@ export class Painter {
     for (const dot of panel.dots) this.#strokes(this.dot, dot, clip, [width, height], 2e-3);
   }
 
-  /** A surface through which what is behind it can be seen: its front only, so first how far away that is. */
+  /** A surface through which what is behind it can be seen: its front only, so how far away that is comes first. */
   #over(panel, clip, turn, left, width) {
     const gl = this.gl;
-    gl.colorMask(false, false, false, false);
-    this.#surface(panel, clip, turn, left, width, OVER);
+    gl.colorMask(false, false, false, true);
+    this.#surface({ ...panel, opacity: 1 }, clip, turn, left, width, OVER);
     gl.colorMask(true, true, true, true);
     gl.enable(gl.BLEND);
     gl.blendFuncSeparate(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA, gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
