@@ -109,17 +109,17 @@ def iterations(pairs: Pairs, count: int) -> list[list[str]]:
     base = np.nan
     for name, precision, steps in kinds:
         config = TrainingConfig(precision=precision, rotation=30.0)
-        stock = prepare_pairs(pairs, config, device=DEVICE)
+        prepared = prepare_pairs(pairs, config, device=DEVICE)
         with reproducibly(config, DEVICE):
             torch.manual_seed(0)
             network = new_network(config.network).to(DEVICE).train()
-            step = steps(network, adam(network, config, DEVICE), loss_of(config), stock, config)
+            step = steps(network, adam(network, config, DEVICE), loss_of(config), prepared, config)
             numbers = iter(range(10**9))
 
-            def one(step: Callable = step, numbers: object = numbers, stock: object = stock) -> torch.Tensor:
+            def one(step: Callable = step, numbers: object = numbers, prepared: object = prepared) -> torch.Tensor:
                 iteration = next(numbers)
                 torch.manual_seed(random_seed(0, 1, iteration))
-                return step(stock.pair_at(iteration, 0))
+                return step(prepared.pair_at(iteration, 0))
 
             losses = [one() for _ in range(count)]
             curves[name] = torch.stack(losses).sum(dim=1).cpu().numpy()
@@ -134,8 +134,8 @@ def iterations(pairs: Pairs, count: int) -> list[list[str]]:
 def inference(pairs: Pairs) -> list[list[str]]:
     config = TrainingConfig()
     matcher = Matcher(new_network(config.network).to(DEVICE), config)
-    stock = prepare_pairs(pairs, config, for_loss=False, device=DEVICE)
-    part, whole = stock.parts[0], stock.wholes[0]
+    prepared = prepare_pairs(pairs, config, for_loss=False, device=DEVICE)
+    part, whole = prepared.parts[0], prepared.wholes[0]
     rows = []
     for read_out in ("features", "spectral"):
 
@@ -154,8 +154,8 @@ def refinement(pairs: Pairs, steps: int) -> list[list[str]]:
     for precision in ("tf32", "float16") if DEVICE == "cuda" else ("float32",):
         config = TrainingConfig(precision=precision)
         matcher = Matcher(new_network(config.network).to(DEVICE), config)
-        stock = prepare_pairs(pairs[:1], config, device=DEVICE)
-        part, whole = stock.surfaces(0, 0)
+        prepared = prepare_pairs(pairs[:1], config, device=DEVICE)
+        part, whole = prepared.surfaces(0, 0)
 
         def work(matcher: Matcher = matcher, part: Surface = part, whole: Surface = whole) -> object:
             return refine(matcher, part, whole, steps=steps, patience=None)

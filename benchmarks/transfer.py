@@ -24,8 +24,8 @@ from partwhole.datasets import PFaust, cut_plane, random_cuts, sphere
 from partwhole.datasets.pairs import Pair
 from partwhole.datasets.shapes.people import People
 from partwhole.datasets.shapes.people_poses import random_turns
-from partwhole.mesh.asset import Asset, Skin, Texture
 from partwhole.mesh.barycentric import BarycentricMap
+from partwhole.mesh.textured import Skin, Texture, TexturedMesh
 from partwhole.transfer import Correspondence, transfer_skinning, transfer_texture
 from partwhole.transfer.atlas import make_atlas
 from recording import heading, save, table
@@ -165,11 +165,13 @@ def picture(size: int = 1024) -> dict[str, float]:
     of_uv[atlas.corners.reshape(-1)] = ball.faces.reshape(-1)
     image = np.full((size * size, 4), 255, np.uint8)
     image[:, :3] = checker(places.positions(ball.vertices[of_uv]))
-    asset = Asset(ball, Texture(atlas.uv, atlas.corners, (image.reshape(size, size, 4),), np.zeros(ball.n_faces, int)))
+    textured = TexturedMesh(
+        ball, Texture(atlas.uv, atlas.corners, (image.reshape(size, size, 4),), np.zeros(ball.n_faces, int))
+    )
     cut = cut_plane(ball, (0, 0, -0.2), (0, 0.2, 1))
     start = time.perf_counter()
     found = transfer_texture(
-        asset, Correspondence(cut.part, ball, BarycentricMap.at_vertices(cut.vertex_map)), size=size
+        textured, Correspondence(cut.part, ball, BarycentricMap.at_vertices(cut.vertex_map)), size=size
     )
     seconds = time.perf_counter() - start
     rng = np.random.default_rng(0)

@@ -150,9 +150,9 @@ class Reader:
         from partwhole.cli.main import main
 
         said, printed = StringIO(), StringIO()
-        with chdir(self.folder), mock.patch.dict(os.environ, _surroundings(self.folder)):
-            with redirect_stderr(said), redirect_stdout(printed):
-                code = main(words)
+        surroundings = mock.patch.dict(os.environ, _surroundings(self.folder))
+        with chdir(self.folder), surroundings, redirect_stderr(said), redirect_stdout(printed):
+            code = main(words)
         assert code == 0, f"partwhole {shlex.join(words)}\n{printed.getvalue()}{said.getvalue()}"
         return said.getvalue() + printed.getvalue()
 

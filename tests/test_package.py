@@ -81,6 +81,16 @@ def test_public_names_are_all_in_the_reference() -> None:
     assert missing == []
 
 
+@pytest.mark.parametrize(
+    "folder", ["mesh", "geodesics", "criterion", "datasets", "embedding", "matching", "evaluation", "spectral"]
+)
+def test_every_public_class_is_in_the_glossary(folder: str) -> None:
+    glossary = (ROOT / "docs/glossary.md").read_text()
+    home = getattr(pw, folder)
+    nouns = [name for name in home.__all__ if isinstance(getattr(home, name), type)]
+    assert [name for name in nouns if not re.search(rf"\b{name}(s|es)?\b", glossary)] == []
+
+
 def test_the_package_is_typed() -> None:
     assert (PACKAGE / "py.typed").exists()
 

@@ -48,6 +48,8 @@ OTHERS = """
     pw.WHCIE().fit("scan.ply") | scan.ply does not exist
     pw.WeightedMDS().fit("scan.ply") | X must be an array of numbers, got 'scan.ply'; read the file first
     pw.TCIE(n_components="2").fit(part.vertices) | n_components must be a whole number, got '2'
+    pw.match(part, part, landmarks=[(0.5, 0)]) | landmarks[0]: a vertex must be a whole number, got 0.5
+    pw.match(part, part, landmarks=[3, 4]) | landmarks must be a list of (vertex of the part, vertex of the whole), got 3
     show("scan.ply") | scan.ply does not exist
     show(part, 3) | whole must be a surface, got int; give a path, a pw.Mesh, (vertices, faces), or a mesh of trimesh
     pw.criterion.consistency(3, D, D) | part must be a surface, got int
@@ -92,18 +94,18 @@ OTHERS = """
     pw.evaluation.geodesic_errors([0.5], pw.datasets.GroundTruth.of_map([0]), D) | vertex_map must be a list of vertex numbers
     pw.evaluation.coverage([0.5], part) | vertex_map must be a list of vertex numbers, got shape (1,) of float64
     BarycentricMap(np.zeros((2, 3), int), np.ones((2, 3)), np.ones(3, bool)) | triangles (p, 3) must be whole numbers
-    BarycentricMap.closest(part.vertices, "scan.ply") | mesh must be a Mesh, got str; use pw.read_mesh('scan.ply')
+    BarycentricMap.closest(part.vertices, 3) | mesh must be a surface, got int; give a path, a pw.Mesh, (vertices, faces)
     transfer_by_kind(np.ones(60), laid, kind="colour") | kind='colour' must be one of 'auto', 'scalar', 'vector', 'label'
     transfer_by_kind(np.ones(60), laid, kind="vector") | values has shape (60,) of float64; kind='vector' needs (n, 3)
     transfer_by_kind(np.ones(60), laid, to="scan") | to='scan' must be 'part' or 'whole'
     transfer_by_kind([[1, 2], [3]], laid) | values must be an array with a row for each vertex, got [[1, 2], [3]]
     transfer_landmarks([[1, 2]], laid) | points must be rows of three finite numbers, got shape (1, 2)
-    transfer_texture(Asset(part), laid, size=2.5) | size must be a whole number, got 2.5
-    read_asset("scan.ply") | scan.ply: textures and skeletons are read from .glb and .obj, not '.ply'
-    read_asset(3) | path must be a path, a str or pathlib.Path, got 3
-    write_asset("scan.ply", "x.glb") | mesh must be a Mesh, got str; use pw.read_mesh('scan.ply')
-    write_asset(Asset(part), "x.ply") | x.ply: textures and skeletons are written as .glb or .obj, not '.ply'
-    write_asset(Asset(part), "x.glb", influences=5) | influences=5 must be 4 or 8
+    transfer_texture(TexturedMesh(part), laid, size=2.5) | size must be a whole number, got 2.5
+    read_textured("scan.ply") | scan.ply: textures and skeletons are read from .glb and .obj, not '.ply'
+    read_textured(3) | path must be a path, a str or pathlib.Path, got 3
+    write_textured("scan.ply", "x.glb") | mesh must be a Mesh, got str; make one with pw.as_mesh
+    write_textured(TexturedMesh(part), "x.ply") | x.ply: textures and skeletons are written as .glb or .obj, not '.ply'
+    write_textured(TexturedMesh(part), "x.glb", influences=5) | influences=5 must be 4 or 8
     pw.TrainingConfig(iterations="x") | iterations must be a whole number, got 'x'
     pw.TrainingConfig(learning_rate=None) | learning_rate must be a number, got None
     pw.datasets.sphere("many") | n_vertices must be a whole number, got 'many'
@@ -177,7 +179,7 @@ BEGIN = """
     from partwhole.viewer.show import show
     part = pw.datasets.annulus(n_vertices=60)
     D = pw.geodesic_distances(part, method="dijkstra")
-    from partwhole.mesh.asset import Asset, read_asset, write_asset
+    from partwhole.mesh.textured import TexturedMesh, read_textured, write_textured
     from partwhole.mesh.barycentric import BarycentricMap
     from partwhole.transfer import Correspondence, transfer_by_kind, transfer_landmarks, transfer_texture
     laid = Correspondence(part, part, BarycentricMap.at_vertices(range(60)))

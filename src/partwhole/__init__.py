@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         scale_invariant_metric,
         uniform_metric,
     )
-    from partwhole.matching import Matcher, TrainingConfig, WormholeLoss, evaluate, load, match, train
+    from partwhole.matching import Matcher, TrainingConfig, WormholeLoss, evaluate, match, train
     from partwhole.mesh import (
         Mesh,
         as_mesh,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         write_mesh,
     )
     from partwhole.registration import FitOptions, FittedTemplate, fit
+    from partwhole.saved import load
 
 __all__ = [
     "TCIE",
@@ -77,6 +78,7 @@ _FOLDERS = (
     "embedding",
     "matching",
     "registration",
+    "saved",
     "evaluation",
     "deformation",
     "spectral",

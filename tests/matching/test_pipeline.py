@@ -80,6 +80,19 @@ def test_values_are_transferred(found: MatchResult) -> None:
         found.transfer(np.zeros(3))
 
 
+def test_values_are_transferred_by_kind_and_back(found: MatchResult) -> None:
+    heights = found.whole.vertices[:, 1]
+    assert np.array_equal(found.transfer(heights, kind="scalar"), heights[found.vertex_map])
+    back = found.transfer(found.transfer(heights), to="whole")
+    known = np.isfinite(back)
+    assert np.array_equal(known, found.correspondence.inverse.covered)
+    assert np.abs(back - heights)[known].mean() < 0.1 * np.ptp(heights)
+    labels = found.transfer(np.arange(found.part.n_vertices), to="whole", missing=-1)
+    assert np.array_equal(labels == -1, ~known)
+    with pytest.raises(ValueError, match="labels have no nan; give missing="):
+        found.transfer(np.arange(found.part.n_vertices), to="whole")
+
+
 def test_units_do_not_matter(found: MatchResult, cut: Cut, matcher: Matcher) -> None:
     millimetres = cut.part.scaled(1000)
     for units in ("auto", "mm:m", 0.001):

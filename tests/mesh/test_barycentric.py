@@ -3,9 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partwhole.datasets.cutting.triangulations import weights_in_triangles
 from partwhole.datasets.shapes.primitives import sphere
-from partwhole.mesh.barycentric import BarycentricMap, ClosestPoints
+from partwhole.mesh.barycentric import BarycentricMap
 from partwhole.mesh.surface import Mesh
 
 FLAT = Mesh([[0, 0, 0], [4, 0, 0], [0, 4, 0], [4, 4, 0]], [[0, 1, 2], [1, 3, 2]])
@@ -20,27 +19,6 @@ def test_points_of_the_surface_are_their_own_closest_points():
     np.testing.assert_allclose(places.positions(ball.vertices), points, atol=1e-12)
     np.testing.assert_allclose(places.weights.sum(axis=1), 1)
     assert places.weights.min() >= 0
-
-
-def test_closest_points_are_those_of_all_triangles_tried_one_by_one():
-    rng = np.random.default_rng(1)
-    vertices, faces = rng.normal(size=(60, 3)), np.array([rng.choice(60, 3, replace=False) for _ in range(90)])
-    points = 2 * rng.normal(size=(150, 3))
-    corners = [np.broadcast_to(vertices[faces[:, c]], (150, 90, 3)) for c in range(3)]
-    shares = weights_in_triangles(points[:, None], *corners)
-    away = np.linalg.norm(np.einsum("nfc,fcd->nfd", shares, vertices[faces]) - points[:, None], axis=2)
-    found = ClosestPoints(vertices, faces)(points)
-    np.testing.assert_allclose(found.distances, away.min(axis=1), atol=1e-12)
-    there = np.einsum("nc,ncd->nd", found.weights, vertices[faces[found.faces]])
-    np.testing.assert_allclose(np.linalg.norm(there - points, axis=1), found.distances, atol=1e-12)
-
-
-def test_a_triangle_may_be_a_line_or_a_point():
-    vertices = np.array([[0.0, 0, 0], [4, 0, 0], [9, 9, 9]])
-    found = ClosestPoints(vertices, np.array([[0, 1, 1], [2, 2, 2]]))(np.array([[3.0, 4, 0], [9, 9, 7]]))
-    assert found.faces.tolist() == [0, 1]
-    np.testing.assert_allclose(found.distances, [4, 2])
-    np.testing.assert_allclose(found.weights[0] @ vertices[[0, 1, 1]], [3, 0, 0])
 
 
 def test_a_direction_keeps_the_two_sides_of_a_sheet_apart():

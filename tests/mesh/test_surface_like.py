@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from types import ModuleType, SimpleNamespace
+from typing import Any, Literal, cast
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from partwhole.embedding.estimators.inputs import checked_input
 from partwhole.mesh import Mesh, as_mesh
 from partwhole.mesh.formats.common import MeshWarning
 from partwhole.mesh.surface_like import is_surface, surface_arrays
+from partwhole.store.arguments import how_to_install
 
 POINTS = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], float)
 FACES = np.array([[0, 1, 2], [0, 2, 3]])
@@ -191,3 +193,31 @@ def test_estimators_take_meshes_of_every_library() -> None:
         found = checked_input(pw.WHCIE(), given, None)
         assert np.array_equal(found.distances, wanted.distances)
         assert np.array_equal(found.boundary, wanted.boundary)
+
+
+@pytest.mark.parametrize("library", ["trimesh", "open3d", "pyvista"])
+def test_the_way_to_another_library(
+    library: Literal["trimesh", "open3d", "pyvista"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def made(vertices: np.ndarray, faces: np.ndarray, **options: Any) -> SimpleNamespace:
+        # Open3D refuses what can't be written to
+        assert vertices.flags.writeable
+        assert faces.flags.writeable
+        return SimpleNamespace(vertices=vertices, faces=faces, options=options)
+
+    known: dict[str, Any] = {
+        "trimesh": {"Trimesh": made},
+        "open3d": {
+            "geometry": SimpleNamespace(TriangleMesh=made),
+            "utility": SimpleNamespace(Vector3dVector=lambda array: array, Vector3iVector=lambda array: array),
+        },
+        "pyvista": {"PolyData": SimpleNamespace(from_regular_faces=made)},
+    }
+    monkeypatch.setitem(sys.modules, library, cast(ModuleType, SimpleNamespace(**known[library])))
+    found = getattr(SQUARE, f"to_{library}")()
+    assert as_mesh(found).content_hash == SQUARE.content_hash
+    # trimesh would merge vertices, and number them anew
+    assert found.options == ({"process": False} if library == "trimesh" else {})
+    monkeypatch.setitem(sys.modules, library, cast(ModuleType, None))
+    with pytest.raises(ImportError, match=re.escape(f"to_{library} needs {library}: {how_to_install(library)}")):
+        getattr(SQUARE, f"to_{library}")()

@@ -9,8 +9,8 @@ from scipy import sparse
 from partwhole.datasets import cut_plane, sphere
 from partwhole.datasets.cutting.cuts import Cut
 from partwhole.mesh import Mesh
-from partwhole.mesh.asset import Asset, Skin, Texture
 from partwhole.mesh.barycentric import BarycentricMap
+from partwhole.mesh.textured import Skin, Texture, TexturedMesh
 from partwhole.transfer import Correspondence
 
 
@@ -27,7 +27,7 @@ def exact(cut: Cut) -> Correspondence:
 
 
 @pytest.fixture(scope="session")
-def globe(cut: Cut) -> Asset:
+def globe(cut: Cut) -> TexturedMesh:
     """The ball with a picture by longitude and latitude, with a seam; its colours are those of `color_of`."""
     ball = cut.whole
     size = (64, 128)
@@ -45,7 +45,7 @@ def globe(cut: Cut) -> Asset:
     latitude = np.arccos(np.clip(corners[..., 2] / np.linalg.norm(corners, axis=2), -1, 1)) / np.pi
     uv = np.stack([longitude, latitude], axis=2).reshape(-1, 2)
     texture = Texture(uv, np.arange(len(uv)).reshape(-1, 3), (image,), np.zeros(ball.n_faces, np.int64))
-    return Asset(ball, texture)
+    return TexturedMesh(ball, texture)
 
 
 def color_of(points: np.ndarray) -> np.ndarray:

@@ -7,8 +7,8 @@ import pytest
 
 from partwhole.datasets import sphere
 from partwhole.mesh import Mesh
-from partwhole.mesh.asset import Asset
 from partwhole.mesh.barycentric import BarycentricMap
+from partwhole.mesh.textured import TexturedMesh
 from partwhole.transfer import Correspondence, transfer_texture
 from partwhole.transfer.atlas import make_atlas
 
@@ -39,7 +39,7 @@ def test_a_baked_picture_shows_the_texture_everywhere_without_seams(cut, exact, 
 
 def test_the_scan_may_have_the_texture_and_the_template_receive_it(cut, exact, globe):
     on_part = transfer_texture(globe, exact, size=256)
-    back = transfer_texture(Asset(cut.part, on_part.texture), exact, to="whole", size=256, missing=(1, 2, 3))
+    back = transfer_texture(TexturedMesh(cut.part, on_part.texture), exact, to="whole", size=256, missing=(1, 2, 3))
     assert cut.area_share * 0.97 < back.covered_share < cut.area_share * 1.2
     faces, weights, points = at_random(cut.whole)
     shown = back.texture.colors(faces, weights)[:, :3]
@@ -106,13 +106,13 @@ def test_options_are_checked(exact, globe, change, said):
         transfer_texture(globe, exact, **change)
 
 
-def test_assets_are_checked(cut, exact, globe):
+def test_surfaces_are_checked(cut, exact, globe):
     with pytest.raises(ValueError, match="sphere has no texture"):
-        transfer_texture(Asset(cut.whole), exact)
+        transfer_texture(TexturedMesh(cut.whole), exact)
     with pytest.raises(ValueError, match="give the file that was matched, in the same place and units"):
         transfer_texture(replace(globe, mesh=cut.whole.scaled(2)), exact)
     with pytest.raises(ValueError, match=r"texture has .* faces, sphere .*; do they belong together"):
         transfer_texture(globe, exact, texture=globe.texture)
     outside = replace(globe.texture, uv=globe.texture.uv + 1)
     with pytest.raises(ValueError, match="texture coordinates reach from"):
-        transfer_texture(Asset(cut.part, globe.texture), exact, to="whole", texture=outside)
+        transfer_texture(TexturedMesh(cut.part, globe.texture), exact, to="whole", texture=outside)

@@ -33,6 +33,7 @@ def found(scene: Scene) -> Any:
         regions=(region,),
         warnings=("w",),
         notes=("n",),
+        landmarks=(),
     )
 
 
@@ -97,7 +98,7 @@ def test_all_that_is_known_of_a_result_is_shown(found: Any) -> None:
     scene = with_result(Scene.of(found.part, found.whole), found)
     assert scene.factor == 2.0
     assert [(place.vertex, place.area_share) for place in scene.doubtful_places] == [(3, 0.1)]
-    assert (scene.warnings, scene.notes) == (("w",), ("n",))
+    assert (scene.warnings, scene.map_notes) == (("w",), ("n",))
     assert scene_of(found).vertex_map is found.vertex_map
     assert scene_of(found.part).whole is None
 

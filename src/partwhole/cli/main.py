@@ -61,6 +61,7 @@ app.command(
         "partwhole match scan.ply template.off --output scan-match",
         "partwhole match scan.stl body.obj --units mm:m --up z --refine 15",
         "partwhole match scans/ template.off",
+        "partwhole match scan.ply template.off --landmarks both.csv",
         "partwhole match --pairs list.csv --output all",
     )
 )(match)

@@ -22,7 +22,6 @@ from partwhole.matching.config import (
 from partwhole.store.arguments import how_to_install
 
 if TYPE_CHECKING:
-    from partwhole.matching.cache.saved import load
     from partwhole.matching.evaluation import Benchmark, evaluate
     from partwhole.matching.matcher import Ensemble, Matcher
     from partwhole.matching.network.diffusion_net import DiffusionNet, Network
@@ -73,7 +72,6 @@ __all__ = [
     "distortion",
     "evaluate",
     "hard_map",
-    "load",
     "match",
     "model_names",
     "pair_weights",
@@ -91,7 +89,6 @@ _HOMES = {
     "evaluation": ("Benchmark", "evaluate"),
     "training.losses": ("CorrespondenceLoss", "Loss", "OrthogonalityLoss", "WormholeLoss", "distortion"),
     "result": ("MatchResult",),
-    "cache.saved": ("load",),
     "matcher": ("Ensemble", "Matcher"),
     "network.diffusion_net": ("DiffusionNet", "Network"),
     "training.prepared_pairs": ("PreparedPairs", "prepare_pairs"),

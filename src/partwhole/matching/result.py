@@ -237,7 +237,7 @@ class MatchResult(ShownByItself):
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the result into a folder, surfaces included; `partwhole.load` reads it back, to the last bit."""
-        from partwhole.matching.cache.saved import save
+        from partwhole.saved import save
 
         save(self, folder)
 

@@ -135,7 +135,14 @@ class MatchSession:
         """The map of a pair: from the cache, if it was matched before. Parameters are those of `match`."""
         check_progress(progress)
         scans = read_scans(part, whole, repair=repair, progress=progress)
-        scans, options = _with_landmarks(scans, self.options, landmarks)
+        given = self.options.landmarks if landmarks is None else landmarks
+        pairs, said = given_landmarks(given, scans.part, scans.whole)
+        found = self._found(scans, replace(self.options, landmarks=pairs), progress)
+        # of how their files were read, which is no part of what is cached
+        return replace(found, warnings=(*said, *found.warnings)) if said else found
+
+    def _found(self, scans: Scans, options: MatchOptions, progress: Progress | None) -> MatchResult:
+        """From the cache, or computed."""
         if self.cache is None:
             return self._matched(scans, options, progress)
         sizes = {"units": self._units, "max_vertices": self._max_vertices, "device": self._device}
@@ -173,12 +180,6 @@ class MatchSession:
             assert self._path is not None
             self._method = Matcher.load(self._path, device=self._device)
         return self._method
-
-
-def _with_landmarks(scans: Scans, options: MatchOptions, given: LandmarksGiven | None) -> tuple[Scans, MatchOptions]:
-    """The options with landmarks once they have been read and checked, and the surfaces with what is to be said of them."""
-    landmarks, notes = given_landmarks(options.landmarks if given is None else given, scans.part, scans.whole)
-    return replace(scans, notes=(*scans.notes, *notes)), replace(options, landmarks=landmarks)
 
 
 def _checked_method(model: object) -> Method:

@@ -20,7 +20,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole.mesh.formats.common import counted
-from partwhole.mesh.surface import Mesh, check_mesh
+from partwhole.mesh.io import as_mesh
+from partwhole.mesh.surface import Mesh
+from partwhole.mesh.surface_like import SurfaceLike
 from partwhole.store.arguments import as_numbers, checked_path, in_short
 from partwhole.store.atomic import atomic_write
 from partwhole.store.text import displayable, table_rows
@@ -88,7 +90,7 @@ class Landmarks:
         return len(self.vertices)
 
 
-def read_landmarks(path: str | os.PathLike[str], mesh: Mesh) -> Landmarks:
+def read_landmarks(path: str | os.PathLike[str], mesh: SurfaceLike) -> Landmarks:
     """The landmarks in a file, as vertices of a surface.
 
     A CSV file has the columns `vertex`, or `x`, `y` and `z`, and `label` if they have names; without a header they are
@@ -112,13 +114,16 @@ def read_landmarks(path: str | os.PathLike[str], mesh: Mesh) -> Landmarks:
     >>> found.labels, ball.vertices[found.vertices, 2].round(1).tolist()
     (('top', 'bottom'), [1.0, -1.0])
     """
-    check_mesh(mesh)
+    mesh = as_mesh(mesh)
     listed = _listed(_existing(path))
     return _on_surface(listed, mesh, displayable(str(path)))
 
 
 def write_landmarks(
-    path: str | os.PathLike[str], mesh: Mesh, vertices: Sequence[int] | np.ndarray, labels: Sequence[str] | None = None
+    path: str | os.PathLike[str],
+    mesh: SurfaceLike,
+    vertices: Sequence[int] | np.ndarray,
+    labels: Sequence[str] | None = None,
 ) -> None:
     """Write vertices of a surface as landmarks, by the ending of `path`: `.csv`, `.mrk.json` or `.pp`.
 
@@ -129,7 +134,7 @@ def write_landmarks(
     vertices : counted from 0
     labels : as many names; without them they are called 1, 2, …
     """
-    check_mesh(mesh)
+    mesh = as_mesh(mesh)
     path, ending = checked_path("path", path), _ending(path)
     numbers = [_vertex(number, mesh, f"landmark number {at}") for at, number in enumerate(vertices, start=1)]
     names = [str(at) for at in range(1, len(numbers) + 1)] if labels is None else list(map(str, labels))
@@ -144,7 +149,7 @@ def write_landmarks(
 
 
 def read_landmark_pairs(
-    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], part: Mesh, whole: Mesh
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], part: SurfaceLike, whole: SurfaceLike
 ) -> tuple[tuple[LandmarkPair, ...], tuple[str, ...]]:
     """Pairs of landmarks, and what to know about them, a sentence each.
 
@@ -155,6 +160,7 @@ def read_landmark_pairs(
         together by their labels, or by their order if there are none
     part, whole : the surfaces
     """
+    part, whole = as_mesh(part, name="part"), as_mesh(whole, name="whole")
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not 1 <= len(given) <= 2:
         raise ValueError(f"landmarks are in one file, or in two, of the part and of the whole; got {len(given)}")

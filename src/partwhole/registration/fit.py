@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,6 +24,7 @@ from partwhole.mesh import Mesh
 from partwhole.mesh.barycentric import BarycentricMap
 from partwhole.mesh.closest import SurfaceTree
 from partwhole.mesh.formats.common import counted
+from partwhole.mesh.surface_like import ScanLike
 from partwhole.registration.result import FittedTemplate
 from partwhole.store.arguments import Progress, as_array, in_short
 from partwhole.store.cache import CacheGiven
@@ -39,8 +39,8 @@ _APART = 0.1
 
 
 def fit(
-    scan: Mesh | str | os.PathLike[str],
-    template: Mesh | str | os.PathLike[str],
+    scan: ScanLike,
+    template: ScanLike,
     *,
     model: str | Path | Method = "default",
     options: FitOptions | None = None,
@@ -59,7 +59,7 @@ def fit(
 
     Parameters
     ----------
-    scan, template : meshes, or files; the scan may hold points without faces
+    scan, template : as in `match`: files, meshes, (vertices, faces), or meshes of other libraries; the scan may be points
     model, units, repair, device, cache, progress : as in `match`
     options : see `FitOptions`
     match_options : see `MatchOptions`

@@ -13,18 +13,18 @@ import numpy as np
 from jaxtyping import Float, Int, Shaped, UInt8
 
 from partwhole.deformation.sources import SOURCES
-from partwhole.matching.cache.saved import RESULT, save
 from partwhole.matching.result import MatchResult
 from partwhole.mesh import Mesh, write_mesh
 from partwhole.mesh.barycentric import BarycentricMap
 from partwhole.mesh.shown import ShownByItself
+from partwhole.saved import RESULT, save
 from partwhole.store.atomic import atomic_write
 from partwhole.transfer import Correspondence, transfer_by_kind
 from partwhole.transfer.correspondence import Side
 from partwhole.transfer.values import Kind
 
 MESH, ARRAYS, SUMMARY = "fitted.ply", "fit.npz", "fit.json"
-# of vertices that were seen, lie between, and were not seen: sure is dark, made up is pale
+# of vertices seen, between and unseen: sure is dark, made up is pale
 SOURCE_COLORS = np.array([[52, 101, 164], [138, 176, 214], [228, 208, 170]], np.uint8)
 
 
@@ -110,7 +110,7 @@ class FittedTemplate(ShownByItself):
 
     @cached_property
     def correspondence(self) -> Correspondence:
-        """Scan as part, template as whole, and places of the scan on it, for the functions of `partwhole.transfer`."""
+        """Scan (part), template (whole) and the scan's places on it, for the functions of `partwhole.transfer`."""
         return Correspondence(self.match.part, self.match.whole, self.barycentric)
 
     def transfer(

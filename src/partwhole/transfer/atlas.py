@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from partwhole.mesh import Mesh
-from partwhole.mesh.barycentric import ClosestPoints
+from partwhole.mesh.closest import SurfaceTree
 
 # along the axes, a little turned, so that no face of a box lies between two of them
 _AXES = np.linalg.qr(np.array([[1.0, 0.13, 0.29], [-0.17, 1.0, 0.11], [-0.23, -0.07, 1.0]]))[0]
@@ -152,11 +152,11 @@ def _overlapped(
     flat = np.zeros((len(uv), 3))
     flat[:, :2] = uv
     flat[corners.reshape(-1), 2] = np.repeat(charts, 3) * far
-    finder = ClosestPoints(flat, corners)
+    tree = SurfaceTree(Mesh(flat, corners))
     found = np.zeros(len(corners), bool)
     inside = np.array([[1 / 3, 1 / 3, 1 / 3], [0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]])
     for weights in inside:
-        seen = finder(np.einsum("c,mcd->md", weights, flat[corners]))
+        seen = tree.nearest(np.einsum("c,mcd->md", weights, flat[corners]))
         found |= (seen.faces != np.arange(len(corners))) & (seen.weights.min(axis=1) > 1e-6)
     return found
 

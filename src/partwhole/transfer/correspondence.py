@@ -11,7 +11,8 @@ from jaxtyping import Bool, Float, Int
 from scipy import sparse
 
 from partwhole.mesh import Mesh
-from partwhole.mesh.barycentric import BarycentricMap, ClosestPoints
+from partwhole.mesh.barycentric import BarycentricMap
+from partwhole.mesh.closest import SurfaceTree
 from partwhole.transfer.rigid import nearest_rotation
 
 Side = Literal["part", "whole"]
@@ -72,7 +73,7 @@ class Correspondence:
         """
         if normals is None:
             normals = BarycentricMap.closest(points, self.whole).interpolate(self.whole.vertex_normals)
-        found = self._finder(points, directions=normals)
+        found = self._tree.nearest(points, normals)
         near = found.distances <= self._reach
         return BarycentricMap(self.part.faces[self._laid][found.faces], found.weights, near), found.distances
 
@@ -164,8 +165,9 @@ class Correspondence:
         return self._edge / 2 if self.reach is None else self.reach
 
     @cached_property
-    def _finder(self) -> ClosestPoints:
-        return ClosestPoints(np.nan_to_num(self.images), self.part.faces[self._laid])
+    def _tree(self) -> SurfaceTree:
+        """The part laid onto the whole."""
+        return SurfaceTree(Mesh(np.nan_to_num(self.images), self.part.faces[self._laid], name=self.part.name))
 
 
 def check_side(to: object) -> None:

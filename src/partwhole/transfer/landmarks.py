@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from partwhole.mesh.barycentric import ClosestPoints
+from partwhole.mesh.closest import SurfaceTree
 from partwhole.store.arguments import as_numbers
 from partwhole.transfer.correspondence import Correspondence, Side, check_side
 
@@ -51,7 +51,7 @@ def transfer_landmarks(
     origin, goal = correspondence.whole, correspondence.part
     if to == "whole":
         origin, goal = goal, origin
-    own = ClosestPoints(origin.vertices, origin.faces)(given)
+    own = SurfaceTree(origin).nearest(given)
     if to == "part":
         on_surface = np.einsum("kc,kcd->kd", own.weights, origin.vertices[origin.faces[own.faces]])
         places = correspondence.on_part(on_surface)[0]

@@ -9,8 +9,8 @@ from jaxtyping import Bool, Float, Int
 from scipy import sparse
 
 from partwhole.mesh import Mesh
-from partwhole.mesh.asset import Skin
 from partwhole.mesh.barycentric import BarycentricMap
+from partwhole.mesh.textured import Skin
 from partwhole.transfer.rigid import rotation_onto
 
 # a joint is seen if at least this share of what follows it is covered
@@ -177,13 +177,13 @@ class _Fit:
         found: dict[int, list[tuple[int, Float[np.ndarray, "3"], float]]] = {joint: [] for joint in self.leaders}
         for joint in self.leaders:
             parent = self.skin.parents[joint]
-            if parent is None:
+            # where the one above is not seen, nobody knows how it turned
+            if parent is None or self.leader[parent] != parent:
                 continue
             rows, w = self._own(joint)
             weight = _ATTACHED * float(self.areas[rows] @ w**2)
-            above = int(self.leader[parent])
-            found[joint].append((above, self.skin.joints[joint], weight))
-            found[above].append((joint, self.skin.joints[joint], weight))
+            found[joint].append((parent, self.skin.joints[joint], weight))
+            found[parent].append((joint, self.skin.joints[joint], weight))
         return found
 
     def _improve(self, joint: int) -> None:

@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, UInt8
 
 from partwhole.mesh import Mesh
-from partwhole.mesh.asset import Asset, Texture
-from partwhole.mesh.barycentric import ClosestPoints
+from partwhole.mesh.closest import SurfaceTree
+from partwhole.mesh.textured import Texture, TexturedMesh
 from partwhole.store.arguments import check_whole_number
 from partwhole.transfer.atlas import make_atlas
 from partwhole.transfer.correspondence import Correspondence, Side, check_side
@@ -41,7 +41,7 @@ class TransferredTexture:
 
 
 def transfer_texture(
-    asset: Asset,
+    textured: TexturedMesh,
     correspondence: Correspondence,
     *,
     to: Side = "part",
@@ -56,7 +56,7 @@ def transfer_texture(
 
     Parameters
     ----------
-    asset : the textured surface, with the shape of the whole, or, with to="whole", of the part; its triangles may differ
+    textured : the textured surface, with the shape of the whole, or, with to="whole", of the part; its triangles may differ
     correspondence : of the two surfaces
     to : which surface gets a picture
     size : width and height of the picture, in pixels
@@ -67,21 +67,21 @@ def transfer_texture(
     check_whole_number("size", size)
     if not 16 <= size <= 8192:
         raise ValueError(f"size={size} must lie between 16 and 8192 pixels")
-    if asset.texture is None:
+    if textured.texture is None:
         raise ValueError(
-            f"{asset.mesh.name} has no texture; give a file with texture coordinates or colours of materials"
+            f"{textured.mesh.name} has no texture; give a file with texture coordinates or colours of materials"
         )
     origin, target = correspondence.whole, correspondence.part
     if to == "whole":
         origin, target = target, origin
-    check_same_place(asset.mesh, origin)
+    check_same_place(textured.mesh, origin)
     if texture is None:
         atlas = make_atlas(target, size, gap=_GAP)
         uv, corners = atlas.uv, atlas.corners
     else:
         uv, corners = _inside(texture, target)
     faces, weights, far = _pixels(uv, corners, size)
-    look = _Look(asset, asset.texture, correspondence, to)
+    look = _Look(textured, textured.texture, correspondence, to)
     image = np.empty((size * size, 4), np.uint8)
     count, hit = np.zeros(target.n_faces), np.zeros(target.n_faces)
     near = np.flatnonzero(~far)
@@ -107,7 +107,7 @@ def transfer_texture(
 
 def check_same_place(mesh: Mesh, surface: Mesh) -> None:
     """Raise ValueError unless the vertices of the surface lie on the mesh, so that the two are the same shape."""
-    off = ClosestPoints(mesh.vertices, mesh.faces)(surface.vertices).distances
+    off = SurfaceTree(mesh).nearest(surface.vertices).distances
     size = float(np.linalg.norm(np.ptp(surface.vertices, axis=0)))
     if off.max() > _OFF * size:
         raise ValueError(
@@ -119,9 +119,9 @@ def check_same_place(mesh: Mesh, surface: Mesh) -> None:
 class _Look:
     """Colours of points of one surface, by the texture of the other."""
 
-    def __init__(self, asset: Asset, texture: Texture, correspondence: Correspondence, to: Side) -> None:
-        self.asset, self.texture, self.correspondence, self.to = asset, texture, correspondence, to
-        self.finder = ClosestPoints(asset.mesh.vertices, asset.mesh.faces)
+    def __init__(self, textured: TexturedMesh, texture: Texture, correspondence: Correspondence, to: Side) -> None:
+        self.textured, self.texture, self.correspondence, self.to = textured, texture, correspondence, to
+        self.tree = SurfaceTree(textured.mesh)
 
     def __call__(
         self, faces: Int[np.ndarray, "k"], weights: Float[np.ndarray, "k 3"]
@@ -138,21 +138,22 @@ class _Look:
             there = np.nan_to_num(places.positions(part.vertices))
             normals = np.nan_to_num(places.interpolate(part.vertex_normals))
             covered = places.covered
-        found = self.finder(there, directions=normals)
-        return self.texture.colors(found.faces, found.weights), covered & np.isfinite(found.distances)
+        found = self.tree.nearest(there, normals)
+        return self.texture.colors(found.faces, found.weights), covered & found.found
 
 
 def _pixels(
     uv: Float[np.ndarray, "k 2"], corners: Int[np.ndarray, "m 3"], size: int
 ) -> tuple[Int[np.ndarray, "p"], Float[np.ndarray, "p 3"], Bool[np.ndarray, "p"]]:
     """For the centre of each pixel the closest point of the faces in the picture, and whether that is farther than a gap."""
-    flat = np.zeros((len(uv), 3))
-    flat[:, :2] = uv * size
+    # each face has vertices of its own, since texture coordinates of a face may coincide
+    flat = np.zeros((corners.size, 3))
+    flat[:, :2] = uv[corners.reshape(-1)] * size
     middle = np.arange(size) + 0.5
     points = np.zeros((size * size, 3))
     points[:, 0], points[:, 1] = np.tile(middle, size), np.repeat(middle, size)
-    found = ClosestPoints(flat, corners)(points, reach=_GAP)
-    return found.faces, found.weights, ~np.isfinite(found.distances)
+    found = SurfaceTree(Mesh(flat, np.arange(corners.size).reshape(-1, 3))).nearest(points)
+    return found.faces, found.weights, found.distances > _GAP
 
 
 def _spread(image: UInt8[np.ndarray, "h w 4"], empty: Bool[np.ndarray, "h w"]) -> UInt8[np.ndarray, "h w 4"]:

@@ -62,6 +62,8 @@ def read_values(path: Path, n_vertices: int) -> ValueFile:
             return _from_array(path, n_vertices)
         text = path.read_text(encoding="utf-8-sig")
         return _from_table(text, n_vertices) if ending == ".csv" else _from_json(text, n_vertices)
+    except EOFError:
+        raise ValueError(f"{label}: the file is empty") from None
     except RecursionError:
         raise ValueError(f"{label}: lists are nested too deep") from None
     except ValueError as error:

@@ -27,6 +27,11 @@ def test_a_template_is_fitted(own_set: Path, runs: list[Path], tmp_path: Path, c
     assert summary["vertices"] == read_mesh(template).n_vertices
     assert any("--hold rest" in text for text in summary["notes"])
     assert "fitted to" in (out / "summary.md").read_text()
+    # what is known of the template is carried to the scan, by the places inside triangles of the fitted template
+    np.save(tmp_path / "heights.npy", read_mesh(template).vertices[:, 1])
+    assert run("transfer", out, tmp_path / "heights.npy", "--output", tmp_path / "carried", "--json") == 0
+    assert len(np.load(tmp_path / "carried" / "heights.npy")) == read_mesh(scan).n_vertices
+    assert 0 < json.loads(capsys.readouterr().out)["files"][0]["covered"] <= 1
     # once more without a picture: the old one does not stay
     assert run(*words, "--no-picture") == 0
     assert not (out / "fit.png").exists()

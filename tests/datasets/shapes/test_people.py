@@ -154,6 +154,8 @@ def test_skinning_is_the_blend_of_the_bones_motions(people: People, arrays: dict
     rest = np.c_[people.rest(1).vertices, np.ones(people.n_vertices)]
     expected = np.einsum("nb,bij,nj->ni", people.weights.toarray(), motions, rest)[:, :3]
     np.testing.assert_allclose(people.turned(1, turns).vertices, expected, atol=1e-12)
+    skin = people.skin(1)
+    np.testing.assert_allclose(skin.posed(people.rest(1).vertices, skin.turned(turns)), expected, atol=1e-9)
 
 
 def test_poses_are_random_and_keep_the_skin(people: People) -> None:

@@ -179,6 +179,11 @@ def test_landmarks_come_from_files_and_wrong_ones_are_refused(
     assert [(one.part, one.whole, one.label) for one in found.landmarks][:2] == [(*marks[0], "1"), (*marks[1], "2")]
     options = match(cut.part, cut.whole, model=blank, units="same", landmarks=[LandmarkPair(*pair) for pair in marks])
     np.testing.assert_array_equal(options.vertex_map, found.vertex_map)
+    # what is to be said of the file comes first
+    beside = Mesh(cut.part.vertices + 0.3, cut.part.faces)
+    write_landmarks(files[0], beside, [pair[0] for pair in marks])
+    found = match(cut.part, cut.whole, model=blank, units="same", landmarks=files)
+    assert "√area from the nearest vertex" in found.warnings[0]
     for wrong in ([(0, 10**6)], [(-1, 0)], tmp_path / "none.csv"):
         with pytest.raises((ValueError, FileNotFoundError)) as refused:
             match(cut.part, cut.whole, model=blank, landmarks=wrong)

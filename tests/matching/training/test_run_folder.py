@@ -216,7 +216,7 @@ KILLED = """
     import partwhole.matching.training.train as training
     from partwhole.store.cache import Cache
 
-    tests, folder, cache, resume, enough = sys.argv[1:]
+    tests, folder, cache, enough = sys.argv[1:]
     sys.path.insert(0, tests)
     import small
 
@@ -227,7 +227,7 @@ KILLED = """
 
     torch.set_num_threads(1)
     run_folder.SAVE_SECONDS = -1.0
-    options = {"cache": Cache(cache), "resume": resume == "yes", "workers": 1}
+    options = {"cache": Cache(cache), "workers": 1}
     training.train(small.pairs(), small.config(iterations=50), folder=folder, progress=tell, **options)
 """
 
@@ -239,20 +239,21 @@ def test_a_process_that_is_killed_goes_on(stock, small, cache, tmp_path) -> None
     folder, tests = tmp_path / "killed" / "run", Path(__file__).parents[1]
     # eigenpairs of the stock are in the cache now, and the same for all processes
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    for resume, enough in (("no", 3), ("yes", 20)):
-        command = [sys.executable, script, tests, folder, cache.folder, resume, str(enough)]
-        process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True, env=environment)
-        try:
-            for line in process.stdout:
-                what, done = line.split()
-                if what == "training" and int(done) >= enough:
-                    break
-        finally:
-            process.send_signal(signal.SIGKILL)
-            process.communicate()
-        assert process.returncode == -signal.SIGKILL
-        assert enough - 1 <= read_tensors(folder / "state.safetensors")[1]["iteration"] < 40
-        assert not (folder / "model.safetensors").exists()
+    # a run that was resumed is no other when it is killed: `test_stopped_again_and_again`
+    enough = 20
+    command = [sys.executable, script, tests, folder, cache.folder, str(enough)]
+    process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True, env=environment)
+    try:
+        for line in process.stdout:
+            what, done = line.split()
+            if what == "training" and int(done) >= enough:
+                break
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    assert enough - 1 <= read_tensors(folder / "state.safetensors")[1]["iteration"] < 40
+    assert not (folder / "model.safetensors").exists()
     train(stock, small.config(iterations=50), folder=folder, resume=True)
     train(stock, small.config(iterations=50), folder=tmp_path / "whole" / "run")
     assert_same_run(folder, tmp_path / "whole" / "run")

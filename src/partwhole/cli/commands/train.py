@@ -283,7 +283,7 @@ def _trained(
     options: dict[str, Any],
 ) -> TrainingRun:
     from partwhole.matching.evaluation import Benchmark
-    from partwhole.matching.training.data import stock_for, takes_distances
+    from partwhole.matching.training.data import prepared_for, takes_distances
     from partwhole.matching.training.train import train
 
     watch = {}
@@ -305,13 +305,13 @@ def _trained(
         masks = request.config.loss.masked_sides == "both"
         check_memory([*held, *unseen], device=request.device, for_loss=True, whole_masks=masks)
     knobs: dict[str, Any] = {"teacher": teacher, "progress": report, **options}
-    stock = stock_for(held, request.config, **knobs)
-    validation = stock_for(unseen, request.config, **knobs) if unseen else None
-    for note in stock.notes:
+    prepared = prepared_for(held, request.config, **knobs)
+    validation = prepared_for(unseen, request.config, **knobs) if unseen else None
+    for note in prepared.notes:
         console.note(note)
     with stop_signal() as stop:
         knobs |= {"start": start, "folder": folder, "resume": resume, "heartbeat": Heartbeat(report, stop)}
-        return train(stock, request.config, validation=validation, watch=watch, **knobs)
+        return train(prepared, request.config, validation=validation, watch=watch, **knobs)
 
 
 def _note_small_meshes(held: list[Pair], request: TrainRequest, console: Console) -> None:

@@ -15,10 +15,10 @@ import typer
 from partwhole.cli.shared.console import Console, write_json
 from partwhole.cli.shared.match_output import MAP, read_correspondence
 from partwhole.cli.shared.options import JsonOption, OutputOption, QuietOption, check_folder, output_folder
-from partwhole.matching.cache.saved import RESULT
 from partwhole.matching.scans.units import percent
 from partwhole.mesh.formats.common import counted
 from partwhole.mesh.landmarks import read_landmarks, write_landmarks
+from partwhole.saved import RESULT
 from partwhole.store.text import displayable, table_rows
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def _tried(job: _Job, file: Path) -> dict[str, Any]:
 def _carrier(job: _Job, file: Path) -> Callable[[_Job, Path], _Result]:
     ending = file.suffix.lower()
     if ending in (".glb", ".obj"):
-        return _asset
+        return _textured
     if ending == ".pp" or file.name.lower().endswith(".mrk.json") or (ending == ".csv" and _are_landmarks(job, file)):
         return _landmarks
     return _values
@@ -267,64 +267,64 @@ def _landmarks(job: _Job, file: Path) -> _Result:
     return _Result(f"{len(held)} landmarks", len(kept) / len(held), [path], more, notes)
 
 
-def _asset(job: _Job, file: Path) -> _Result:
-    from partwhole.mesh.asset import Asset, read_asset, write_asset
+def _textured(job: _Job, file: Path) -> _Result:
+    from partwhole.mesh.textured import TexturedMesh, read_textured, write_textured
 
-    asset = read_asset(file)
-    if asset.texture is None and asset.skin is None:
+    textured = read_textured(file)
+    if textured.texture is None and textured.skin is None:
         raise ValueError(f"{displayable(str(file))} has neither a texture nor a skeleton")
     texture = skin = None
     what: list[str] = []
     notes: list[str] = []
     more: dict[str, Any] = {}
     covered = 1.0
-    if asset.texture is not None:
-        texture, covered = _baked(job, asset)
+    if textured.texture is not None:
+        texture, covered = _baked(job, textured)
         what.append("texture")
-    if asset.skin is not None and job.to == "whole":
+    if textured.skin is not None and job.to == "whole":
         notes.append(f"{displayable(str(file))}: its skeleton is left out; skeletons are carried to the part only")
-    elif asset.skin is not None:
-        skin, share, more, said = _skinned(job, asset, file)
+    elif textured.skin is not None:
+        skin, share, more, said = _skinned(job, textured, file)
         what.append("skeleton")
         covered = min(covered, share)
         notes += said
     if not what:
         raise ValueError(f"{displayable(str(file))} has a skeleton, which is carried to the part only, and no texture")
-    goal = Asset(_goal(job), texture, skin)
+    goal = TexturedMesh(_goal(job), texture, skin)
     paths = [job.folder / f"{file.stem}.glb"]
-    write_asset(goal, paths[0], influences=job.influences)
+    write_textured(goal, paths[0], influences=job.influences)
     if file.suffix.lower() == ".obj":
-        write_asset(goal, job.folder / f"{file.stem}.obj")
+        write_textured(goal, job.folder / f"{file.stem}.obj")
         paths += [job.folder / name for name in _written(file)[1:]]
     return _Result(" and ".join(what), covered, paths, more, notes)
 
 
-def _baked(job: _Job, asset: Any) -> tuple[Any, float]:
-    from partwhole.mesh.asset import read_asset
+def _baked(job: _Job, textured: Any) -> tuple[Any, float]:
+    from partwhole.mesh.textured import read_textured
     from partwhole.transfer.texture import transfer_texture
 
     coordinates = None
     if job.uv is not None:
-        own, goal = read_asset(job.uv), _goal(job)
+        own, goal = read_textured(job.uv), _goal(job)
         if own.texture is None or not np.array_equal(own.mesh.faces, goal.faces):
             raise ValueError(f"--uv {job.uv} has no texture coordinates, or other faces than the {job.to}")
         coordinates = own.texture
-    found = transfer_texture(asset, job.correspondence, to=job.to, size=job.size, texture=coordinates)
+    found = transfer_texture(textured, job.correspondence, to=job.to, size=job.size, texture=coordinates)
     return found.texture, found.covered_share
 
 
-def _skinned(job: _Job, asset: Any, file: Path) -> tuple[Any, float, dict[str, Any], list[str]]:
+def _skinned(job: _Job, textured: Any, file: Path) -> tuple[Any, float, dict[str, Any], list[str]]:
     from partwhole.mesh.barycentric import BarycentricMap
     from partwhole.transfer.skinning import transfer_skinning
     from partwhole.transfer.texture import check_same_place
 
     part, whole, places = job.correspondence.part, job.correspondence.whole, job.correspondence.places
-    check_same_place(asset.mesh, whole)
+    check_same_place(textured.mesh, whole)
     # the file may have other vertices than the whole, where its texture has seams
     normals = np.nan_to_num(places.interpolate(whole.vertex_normals))
-    onto = BarycentricMap.closest(places.positions(whole.vertices), asset.mesh, directions=normals)
-    found = transfer_skinning(asset.skin, asset.mesh, part, onto)
-    unseen = [name for name, seen in zip(asset.skin.names, found.seen, strict=True) if not seen]
+    onto = BarycentricMap.closest(places.positions(whole.vertices), textured.mesh, directions=normals)
+    found = transfer_skinning(textured.skin, textured.mesh, part, onto)
+    unseen = [name for name, seen in zip(textured.skin.names, found.seen, strict=True) if not seen]
     notes = []
     if found.filled.any():
         notes.append(

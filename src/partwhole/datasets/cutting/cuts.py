@@ -144,7 +144,7 @@ def random_cuts(mesh: SurfaceLike, recipe: Recipe = "pfaust-m", seed: int | np.r
     recipe : "pfaust-m": 4 geodesic balls of radius 0.16 removed; "pfaust-h": 13 balls of radius 0.1; "cuts": one side
         of a random plane, 40 to 80 % of the area; "holes": small balls removed at random places until 40 to 70 % of
         the area are left; "views": what one to three cameras around the surface see of it, at least 10 % of the area;
-        "piece": a geodesic ball with an uneven rim, 10 to 40 % of the area. Always the largest connected piece.
+        "piece": a geodesic ball with an uneven boundary, 10 to 40 % of the area. Always the largest connected piece.
     seed : decides where
 
     Examples

@@ -176,8 +176,8 @@ def _jagged(scan: _Scan, part: Mesh, unit: float, rng: np.random.Generator) -> _
     """Without some of the vertices on the boundary, once or twice."""
     for _ in range(int(rng.integers(1, 3))):
         keep = np.ones(scan.mesh.n_vertices, bool)
-        rim = scan.mesh.boundary_vertices
-        keep[rim[rng.random(len(rim)) < rng.uniform(0.2, 0.5)]] = False
+        boundary = scan.mesh.boundary_vertices
+        keep[boundary[rng.random(len(boundary)) < rng.uniform(0.2, 0.5)]] = False
         scan = scan.keeping(keep)
     return scan
 
@@ -187,17 +187,17 @@ def _smoothed_boundary(scan: _Scan, part: Mesh, unit: float, rng: np.random.Gene
     mesh, edges = scan.mesh, scan.mesh.boundary_edges
     if len(edges) == 0:
         return scan
-    vertices, rim = mesh.vertices.copy(), mesh.boundary_vertices
+    vertices, boundary = mesh.vertices.copy(), mesh.boundary_vertices
     for _ in range(int(rng.integers(3, 11))):
         total, count = np.zeros_like(vertices), np.zeros((len(vertices), 1))
         for one, other in (edges.T, edges.T[::-1]):
             np.add.at(total, one, vertices[other])
             np.add.at(count, one, 1)
-        vertices[rim] += 0.5 * (total[rim] / count[rim] - vertices[rim])
-    places = PointFinder(part).places(vertices[rim], mesh.vertex_normals[rim])
-    vertices[rim] = places.points(part.vertices)
+        vertices[boundary] += 0.5 * (total[boundary] / count[boundary] - vertices[boundary])
+    places = PointFinder(part).places(vertices[boundary], mesh.vertex_normals[boundary])
+    vertices[boundary] = places.points(part.vertices)
     corners, weights = scan.corners.copy(), scan.weights.copy()
-    corners[rim], weights[rim] = places.corners, places.weights
+    corners[boundary], weights[boundary] = places.corners, places.weights
     return replace(scan, corners=corners, weights=weights).at(vertices)
 
 
@@ -222,16 +222,19 @@ def _filled(scan: _Scan, part: Mesh, unit: float, rng: np.random.Generator) -> _
     vertices, faces = [mesh.vertices], [mesh.faces]
     count = mesh.n_vertices
     for loop in mesh.boundary_loops[1:]:
-        rim = mesh.vertices[loop]
-        if np.linalg.norm(np.roll(rim, -1, axis=0) - rim, axis=1).sum() > _LARGEST_FILLED * unit or len(loop) < 3:
+        boundary = mesh.vertices[loop]
+        if (
+            np.linalg.norm(np.roll(boundary, -1, axis=0) - boundary, axis=1).sum() > _LARGEST_FILLED * unit
+            or len(loop) < 3
+        ):
             continue
-        middle = rim.mean(axis=0)
+        middle = boundary.mean(axis=0)
         ring, centre = count + np.arange(len(loop)), count + len(loop)
         after, ring_after = np.roll(loop, -1), np.roll(ring, -1)
         # the loop runs as the faces along it do, the new faces run against it
         faces += [np.stack(three, axis=1) for three in ((after, loop, ring), (after, ring, ring_after))]
         faces.append(np.stack([ring_after, ring, np.full(len(loop), centre)], axis=1))
-        vertices += [(rim + middle) / 2, middle[None]]
+        vertices += [(boundary + middle) / 2, middle[None]]
         count = centre + 1
     new = count - mesh.n_vertices
     return _Scan(

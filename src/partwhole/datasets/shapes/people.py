@@ -14,7 +14,7 @@ from scipy import sparse
 from partwhole.datasets.number_files import asset_file, read_npz
 from partwhole.datasets.shapes.people_poses import NEEDED, Turns, random_turns
 from partwhole.mesh import Mesh
-from partwhole.mesh.asset import Skin
+from partwhole.mesh.textured import Skin
 
 FILE = "bodies_cc0.npz"
 WHAT = (

@@ -206,7 +206,7 @@ class Study:
         self._examiner = Examiner(test, progress=progress, **self._options)
         self.notes: list[str] = []
         self._pairs: tuple[str, list[Pair]] | None = None
-        self._stock: tuple[dict[str, Any], PreparedPairs] | None = None
+        self._prepared: tuple[dict[str, Any], PreparedPairs] | None = None
         # before anything that takes time
         for planned in self.planned:
             planned.check()
@@ -236,7 +236,7 @@ class Study:
                 result = Failed(planned, kind + " ".join(str(fault).split())[:_REASON])
             if isinstance(result, Failed):
                 # memory may have run out
-                self._stock = None
+                self._prepared = None
                 self._free()
             done += planned.config.optimisation.iterations * (planned in todo)
             yield result
@@ -276,23 +276,23 @@ class Study:
         supervised = config.loss.correspondence_weight > 0
         sizes = {"eigenpairs": config.eigenpairs, "diffusion_eigenpairs": config.network.diffusion_eigenpairs}
         wanted = {"pairs": trained_on, "supervised": supervised, **sizes, **choices}
-        held = self._stock
+        held = self._prepared
         if held is not None:
             different = {name for name in wanted if wanted[name] != held[0][name]}
             if not different:
                 return held[1]
             if different <= {"criterion", "mask"} and config.loss.masked_sides == "part":
-                self._stock = wanted, reweighted(held[1], config)
-                return self._stock[1]
+                self._prepared = wanted, reweighted(held[1], config)
+                return self._prepared[1]
         # two of them may not fit on the device
-        self._stock = held = None
+        self._prepared = held = None
         self._free()
         if self._check is not None:
             self._check(pairs)
-        stock = prepare_pairs(pairs, config, truth=supervised, progress=self._report, **self._options)
-        self.notes += [note for note in stock.notes if note not in self.notes]
-        self._stock = wanted, stock
-        return stock
+        prepared = prepare_pairs(pairs, config, truth=supervised, progress=self._report, **self._options)
+        self.notes += [note for note in prepared.notes if note not in self.notes]
+        self._prepared = wanted, prepared
+        return prepared
 
     def _free(self) -> None:
         """Free unused memory of the device."""
@@ -326,7 +326,7 @@ def pairs_hash(pairs: Iterable[Pair]) -> str:
     return hash_of([[pair.part.content_hash, pair.whole.content_hash] for pair in pairs])
 
 
-def reweighted(stock: PreparedPairs, config: TrainingConfig) -> PreparedPairs:
+def reweighted(prepared: PreparedPairs, config: TrainingConfig) -> PreparedPairs:
     """The same surfaces with weights by another criterion or mask; distances are not measured again."""
 
     def weighed(part: Surface, mesh: Mesh) -> Surface:
@@ -340,5 +340,5 @@ def reweighted(stock: PreparedPairs, config: TrainingConfig) -> PreparedPairs:
         W = pair_weights(mesh, D, part.mass, criterion=config.loss.criterion, mask=config.loss.mask)
         return part.with_loss(part.distances, W)
 
-    parts = tuple(weighed(part, mesh) for part, mesh in zip(stock.parts, stock.meshes[0], strict=True))
-    return replace(stock, parts=parts)
+    parts = tuple(weighed(part, mesh) for part, mesh in zip(prepared.parts, prepared.meshes[0], strict=True))
+    return replace(prepared, parts=parts)

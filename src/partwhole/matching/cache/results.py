@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from partwhole._version import __version__
-from partwhole.matching.cache.saved import Tree
 from partwhole.matching.network.weights import model_path
 from partwhole.matching.result import MatchResult
 from partwhole.matching.scans.prepare import Scans
 from partwhole.mesh import Mesh
+from partwhole.saved import Tree
 from partwhole.store.cache import Cache
 
 _MADE_BY = ("mesh", "geodesics", "criterion", "spectral", "matching", "store")

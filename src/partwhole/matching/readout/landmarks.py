@@ -80,7 +80,7 @@ class LandmarkDistances:
         return found
 
     def error(self, vertex_map: Int[Tensor, "p"], weights: Float[Tensor, "k p"]) -> float:
-        """Σ_l mean_p (1 − exp(−gap² / 2 tolerance²)) of a map, the mean with weights: what a candidate is judged by."""
+        """Σ_l mean_p (1 − exp(−gap² / 2 tolerance²)) of a map, the mean with weights: what a candidate is scored by."""
         rows = torch.arange(len(vertex_map), device=vertex_map.device)
         total = 0.0
         for number in self._used:

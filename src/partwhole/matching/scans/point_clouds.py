@@ -1,9 +1,9 @@
 """Point clouds: triangles between neighbours, so that everything that is known of surfaces holds of them too.
 
 Around each point its neighbours are laid into the tangent plane and triangulated; triangles that most of their corners agree
-on come first. What is missing from the cloud is missing from the surface, and its rim is found as any border is. What is
-weaker than with a mesh: gaps of a few points look like holes, so fewer distances are guaranteed; sheets that nearly touch may
-be joined; and which side is outside is guessed from the shape.
+on come first. What is missing from the cloud is missing from the surface, with a boundary around it. What is weaker than
+with a mesh: gaps of a few points look like holes, so fewer distances are guaranteed; sheets that nearly touch may be
+joined; and which side is outside is guessed from the shape.
 """
 
 from __future__ import annotations

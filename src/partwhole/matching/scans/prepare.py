@@ -393,7 +393,7 @@ def prepare_surface(mesh: Mesh, role: Literal["part", "whole"], *, most_vertices
         if pieces.n_vertices > max(_MOST, _WORTHWHILE * most_vertices):
             raise ValueError(
                 f"{mesh.name}: its {mesh.n_vertices} vertices can't be made fewer than {pieces.n_vertices}, which are too "
-                "many to match, since they lie on borders or where the surface is no manifold; mend it with pw.repair, or "
+                "many to match, since they lie on boundaries or where the surface is no manifold; mend it with pw.repair, or "
                 "remesh it"
             )
         notes.append(f"the {role} is matched with {pieces.n_vertices} of its {mesh.n_vertices} vertices")

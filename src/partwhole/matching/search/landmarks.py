@@ -22,7 +22,7 @@ from partwhole.matching.search.constants import (
     LANDMARK_TOLERANCE,
     LANDMARK_WEIGHT,
 )
-from partwhole.matching.search.orientation import axis_rotations
+from partwhole.matching.search.orientation import axis_rotations, rotation_for
 
 
 def landmark_distances(part: Surface, whole: Surface, pairs: Sequence[tuple[int, int]]) -> LandmarkDistances:
@@ -91,7 +91,7 @@ def starts(
     angle = _angle(u, v, vertical)
     yield angle, _moved(part, axis_rotations(x.new_tensor(angle), vertical), x_mean, y_mean)
     if len(i) >= 3 and float(torch.linalg.svdvals(x - x_mean)[1]) > LANDMARK_SPREAD:
-        R = _freely(u, v)
+        R = rotation_for(u.T @ v)
         yield _angle(torch.eye(3).to(R), R.T, vertical), _moved(part, R, x_mean, y_mean)
 
 
@@ -101,14 +101,6 @@ def _angle(u: Float[Tensor, "k 3"], v: Float[Tensor, "k 3"], vertical: Axis) -> 
     across = torch.linalg.cross(u, v).sum(dim=0)[axis]
     along = (u * v).sum() - u[:, axis] @ v[:, axis]
     return math.atan2(float(across), float(along))
-
-
-def _freely(u: Float[Tensor, "k 3"], v: Float[Tensor, "k 3"]) -> Float[Tensor, "3 3"]:
-    """argmax Σ v · R u over all rotations R."""
-    U, _, Vt = torch.linalg.svd(u.T @ v)
-    flip = torch.ones(3, dtype=u.dtype, device=u.device)
-    flip[2] = torch.linalg.det(U @ Vt).sign()
-    return (Vt.T * flip) @ U.T
 
 
 def _moved(part: Surface, R: Float[Tensor, "3 3"], x_mean: Float[Tensor, "3"], y_mean: Float[Tensor, "3"]) -> Surface:

@@ -129,13 +129,18 @@ def rigidly_aligned(part: Surface, whole: Surface, vertex_map: Int[Tensor, "p"])
     share = (part.mass / part.mass.sum()).double()
     x, y = part.points.double(), whole.points[vertex_map].double()
     x_mean, y_mean = share @ x, share @ y
-    U, _, Vt = torch.linalg.svd((share[:, None] * (x - x_mean)).T @ (y - y_mean))
-    # a reflection is not a rotation: the axis of the smallest singular value is turned back
-    flip = torch.ones(3, dtype=torch.float64, device=x.device)
-    flip[2] = torch.linalg.det(U @ Vt).sign()
-    R = (Vt.T * flip) @ U.T
+    R = rotation_for((share[:, None] * (x - x_mean)).T @ (y - y_mean))
     points = (x - x_mean) @ R.T + y_mean
     return replace(part, points=points.to(part.points), normals=part.normals @ R.T.to(part.normals))
+
+
+def rotation_for(H: Float[Tensor, "3 3"]) -> Float[Tensor, "3 3"]:
+    """argmax over rotations R of trace(R H): with H = Σ x yᵀ the one that takes all x nearest to their y (Kabsch)."""
+    U, _, Vt = torch.linalg.svd(H)
+    # a reflection is not a rotation: the axis of the smallest singular value is turned back
+    flip = torch.ones(3, dtype=H.dtype, device=H.device)
+    flip[2] = torch.linalg.det(U @ Vt).sign()
+    return (Vt.T * flip) @ U.T
 
 
 def resized(surface: Surface, factor: float) -> Surface:

@@ -453,7 +453,7 @@ def _maps(
 ) -> list[_SteeredMap]:
     """Maps by nearest features with their scores: one, or several if the method gives several.
 
-    With landmarks a map is judged by how it fits, and by how much features alone miss the landmarks.
+    With landmarks a map is scored by how it fits, and by how much features alone miss the landmarks.
     """
     found = []
     weights = method.config.search.score_weights

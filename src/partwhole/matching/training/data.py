@@ -26,21 +26,21 @@ class TrainingData:
 
     Attributes
     ----------
-    stock : to train on
+    prepared : to train on
     held_out : to validate on; None: nothing is validated
     watched : whose errors are recorded, by name
-    own_stream : the stock is a stream that was opened here, and ends with the run
+    own_stream : the pairs are a stream that was opened here, and ends with the run
     """
 
-    stock: PreparedPairs | PairStream
+    prepared: PreparedPairs | PairStream
     held_out: PreparedPairs | None
     watched: Mapping[str, Benchmark]
     own_stream: bool = False
 
     def close(self) -> None:
         """End what was opened for the run."""
-        if self.own_stream and isinstance(self.stock, PairStream):
-            self.stock.close()
+        if self.own_stream and isinstance(self.prepared, PairStream):
+            self.prepared.close()
 
 
 def training_data(
@@ -67,7 +67,7 @@ def training_data(
 
     def prepared(given: Sequence | PreparedPairs) -> PreparedPairs:
         if not isinstance(given, PreparedPairs):
-            given = stock_for(given, config, loss=loss, teacher=teacher, **options)
+            given = prepared_for(given, config, loss=loss, teacher=teacher, **options)
         return given if teacher is None else with_teacher_maps(given, teacher, progress=options.get("progress"))
 
     own = isinstance(pairs, PairRecipe)
@@ -126,7 +126,7 @@ def takes_distances(config: TrainingConfig, *, loss: Loss | None = None, teacher
     return teacher is not None or any(term.takes_distances for term in (loss or loss_of(config)).terms())
 
 
-def stock_for(
+def prepared_for(
     pairs: Sequence,
     config: TrainingConfig,
     *,
@@ -147,7 +147,7 @@ def stock_for(
 
 
 def with_teacher_maps(
-    stock: PreparedPairs, teacher: Method, *, read_out: ReadOut = "spectral", progress: Progress | None = None
+    prepared: PreparedPairs, teacher: Method, *, read_out: ReadOut = "spectral", progress: Progress | None = None
 ) -> PreparedPairs:
     """The same pairs, with the maps of another network in the place of the ground truth, which is not used.
 
@@ -156,20 +156,20 @@ def with_teacher_maps(
 
     Parameters
     ----------
-    stock : prepared for the loss, on the device of the teacher
+    prepared : prepared for the loss, on the device of the teacher
     teacher : gives a map for each pair
     read_out : see `read_map`
     progress : called with ("teacher's maps", pairs done, pairs in all)
     """
     truths = {}
-    for done, (p, w) in enumerate(stock.pairs):
+    for done, (p, w) in enumerate(prepared.pairs):
         if progress is not None and done % 20 == 0:
-            progress("teacher's maps", done, len(stock))
-        meshes = stock.meshes[0][p], stock.meshes[1][w]
-        pair = SurfacePair(stock.parts[p], stock.wholes[w], meshes, teacher.config.loss.criterion)
-        mass = stock.parts[p].mass
+            progress("teacher's maps", done, len(prepared))
+        meshes = prepared.meshes[0][p], prepared.meshes[1][w]
+        pair = SurfacePair(prepared.parts[p], prepared.wholes[w], meshes, teacher.config.loss.criterion)
+        mass = prepared.parts[p].mass
         found = found_map(teacher, pair, MatchOptions(read_out=read_out))
         truths[p, w] = found.vertex_map.to(torch.int64), mass / mass.sum()
     if progress is not None:
-        progress("teacher's maps", len(stock), len(stock))
-    return replace(stock, truths=truths, teacher=str(teacher.card.get("name", "network")))
+        progress("teacher's maps", len(prepared), len(prepared))
+    return replace(prepared, truths=truths, teacher=str(teacher.card.get("name", "network")))

@@ -114,8 +114,8 @@ def refine(
     >>> from partwhole.matching import TrainingConfig, prepare_pairs
     >>> from partwhole.matching.network.diffusion_net import new_network
     >>> config = TrainingConfig(width=8, blocks=1, features=8, map_eigenpairs=20, diffusion_eigenpairs=20)
-    >>> stock = prepare_pairs([Pair.of_cut(random_cuts(sphere(200), seed=0))], config)
-    >>> found = refine(Matcher(new_network(config.network), config), stock.parts[0], stock.wholes[0], steps=3)
+    >>> prepared = prepare_pairs([Pair.of_cut(random_cuts(sphere(200), seed=0))], config)
+    >>> found = refine(Matcher(new_network(config.network), config), prepared.parts[0], prepared.wholes[0], steps=3)
     >>> found.loss_after <= found.loss_before, found.steps_taken
     (True, 3)
     """
@@ -195,7 +195,7 @@ def _adapted(
     for step in range(steps + 1):
         network.eval()
         weights = [weight.detach().clone() for weight in network.parameters()]
-        # without augmentation and dropout the loss of a step is the very loss that the weights before it are judged by
+        # without augmentation and dropout the loss of a step is the very loss that the weights before it are scored by
         if take and step < steps:
             terms = take()
         else:

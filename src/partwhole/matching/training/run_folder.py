@@ -84,12 +84,12 @@ class RunFolder:
         folder: str | Path | None,
         config: TrainingConfig,
         loss: Loss,
-        stock: PreparedPairs | PairStream,
+        prepared: PreparedPairs | PairStream,
         *,
         resume: bool,
     ) -> None:
         self.folder = None if folder is None else Path(folder)
-        self.config, self.loss, self.stock = config, loss, stock
+        self.config, self.loss, self.prepared = config, loss, prepared
         self.log: RunLog | None = None
         self._logged = 0, 0
         self._resume = resume
@@ -109,8 +109,8 @@ class RunFolder:
             "name": self.folder.name if self.folder else "network",
             "loss": repr(self.loss),
             "seed": self.config.optimisation.seed,
-            "data": self.stock.described(),
-            "protocol": self.stock.protocol,
+            "data": self.prepared.described(),
+            "protocol": self.prepared.protocol,
         }
 
     def resumed(self, network: Network, optimiser: torch.optim.Optimizer) -> RunState:
@@ -152,7 +152,7 @@ class RunFolder:
             "config": self.config.to_json(),
             "loss": repr(self.loss),
             "network": type(network).__name__,
-            "data": self.stock.content_hash,
+            "data": self.prepared.content_hash,
             "iteration": state.iteration,
             "seconds": state.seconds,
             "evaluations": state.evaluations,
@@ -181,7 +181,7 @@ class RunFolder:
         new = np.array(state.losses[losses:]).reshape(-1, len(self.loss.terms()))
         numbers = range(losses, len(state.losses))
         columns = {term.name: new[:, column].tolist() for column, term in enumerate(self.loss.terms())}
-        rates = [learning_rate(number, len(self.stock), self.config) for number in numbers]
+        rates = [learning_rate(number, len(self.prepared), self.config) for number in numbers]
         iterations = [number + 1 for number in numbers]
         self.log.losses(iterations, {"loss": new.sum(axis=1).tolist(), **columns, "learning_rate": rates})
         for found in state.evaluations[evaluations:]:
@@ -206,7 +206,7 @@ class RunFolder:
             )
         if card["loss"] != repr(self.loss):
             raise ValueError(f"the run in {self.folder} had the loss {card['loss']}, now it is {self.loss!r}")
-        if card["data"] != self.stock.content_hash:
+        if card["data"] != self.prepared.content_hash:
             raise ValueError(f"the run in {self.folder} was made with other pairs; give it the same data to go on")
 
     def _check_same_network(

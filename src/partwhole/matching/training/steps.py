@@ -93,13 +93,13 @@ def plain_steps(
     network: Network,
     optimiser: torch.optim.Optimizer,
     loss: Loss,
-    stock: PreparedPairs | PairStream,
+    prepared: PreparedPairs | PairStream,
     config: TrainingConfig,
 ) -> Step:
     """The step as it is meant; `captured_steps` does the same faster."""
 
     def step(*pairs: tuple[int, int]) -> Tensor:
-        terms = losses_of_pairs(network, loss, [stock.surfaces(*pair) for pair in pairs], config)
+        terms = losses_of_pairs(network, loss, [prepared.surfaces(*pair) for pair in pairs], config)
         descend(network, optimiser, terms, config)
         return terms.detach()
 

@@ -129,20 +129,20 @@ def train(
         config = configured_by(loss, config)
     data = training_data(pairs, config, loss=loss, teacher=teacher, validation=validation, watch=watch, **options)
     loss = loss or loss_of(config)
-    stock, seed = data.stock, config.optimisation.seed
-    record = RunFolder(folder, config, loss, stock, resume=resume)
+    prepared, seed = data.prepared, config.optimisation.seed
+    record = RunFolder(folder, config, loss, prepared, resume=resume)
 
-    with reproducibly(config, device), _threads_for(stock, device), closing(record), closing(data):
+    with reproducibly(config, device), _threads_for(prepared, device), closing(record), closing(data):
         torch.manual_seed(random_seed(seed))
         network = _network(config, network, start).to(device)
         optimiser = adam(network, config, device)
         state = record.resumed(network, optimiser)
-        step = _steps(network, optimiser, loss, stock, config, device)
+        step = _steps(network, optimiser, loss, prepared, config, device)
         recorder = Recorder(record, state, network, optimiser, progress=progress, heartbeat=heartbeat)
         for iteration in range(state.iteration, config.optimisation.iterations):
-            set_rate(optimiser, learning_rate(iteration, len(stock), config))
+            set_rate(optimiser, learning_rate(iteration, len(prepared), config))
             torch.manual_seed(random_seed(seed, 1, iteration))
-            losses = step(*stock.batch_at(iteration, seed, config.optimisation.batch))
+            losses = step(*prepared.batch_at(iteration, seed, config.optimisation.batch))
             if recorder.record(losses):
                 _evaluate(network, loss, config, state, data)
             recorder.end_iteration()
@@ -201,26 +201,26 @@ def _steps(
     network: Network,
     optimiser: torch.optim.Optimizer,
     loss: Loss,
-    stock: PreparedPairs | PairStream,
+    prepared: PreparedPairs | PairStream,
     config: TrainingConfig,
     device: str,
 ) -> Step:
     network.train()
     # surfaces with fewer vertices than eigenpairs were asked for don't fit the buffers of the others; streams have none
-    ragged = len({surface.values.shape[-1] for surface in (*stock.parts, *stock.wholes)}) > 1
+    ragged = len({surface.values.shape[-1] for surface in (*prepared.parts, *prepared.wholes)}) > 1
     if device == "cpu" or ragged or not network.takes_batches:
-        return plain_steps(network, optimiser, loss, stock, config)
+        return plain_steps(network, optimiser, loss, prepared, config)
     from partwhole.matching.training.cuda.captured import captured_steps
 
-    return captured_steps(network, optimiser, loss, stock, config)
+    return captured_steps(network, optimiser, loss, prepared, config)
 
 
 @contextmanager
-def _threads_for(stock: PreparedPairs | PairStream, device: str) -> Iterator[None]:
+def _threads_for(prepared: PreparedPairs | PairStream, device: str) -> Iterator[None]:
     """One thread for small surfaces: several would wait for each other longer than they work."""
     before = torch.get_num_threads()
     # of a stream nobody knows yet how large its surfaces are
-    known = (*stock.parts, *stock.wholes) if isinstance(stock, PreparedPairs) else ()
+    known = (*prepared.parts, *prepared.wholes) if isinstance(prepared, PreparedPairs) else ()
     if device == "cpu" and known and max(map(len, known)) <= _SMALL:
         torch.set_num_threads(1)
     try:
@@ -241,11 +241,12 @@ def _evaluate(network: Network, loss: Loss, config: TrainingConfig, state: RunSt
         network.train()
 
 
-def mean_loss(network: Network, loss: Loss, stock: PreparedPairs, config: TrainingConfig) -> float:
+def mean_loss(network: Network, loss: Loss, prepared: PreparedPairs, config: TrainingConfig) -> float:
     """Of all pairs, without augmentation and dropout: what can be validated without ground truth."""
     with torch.no_grad():
         terms = [
-            losses_of_pair(network, loss, *stock.surfaces(p, w), config, augment=False).sum() for p, w in stock.pairs
+            losses_of_pair(network, loss, *prepared.surfaces(p, w), config, augment=False).sum()
+            for p, w in prepared.pairs
         ]
     return float(torch.stack(terms).mean())
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from partwhole.datasets.number_files import read_npz, read_vts
 from partwhole.datasets.pairs import GroundTruth
-from partwhole.matching.cache.saved import RESULT, load
 from partwhole.matching.result import LandmarkResult
 from partwhole.mesh import read_mesh
 from partwhole.registration.result import FittedTemplate
+from partwhole.saved import RESULT, load
 from partwhole.viewer.page.scene import DoubtfulPlace, Scene
 
 MAP = "map.npz"

@@ -74,7 +74,7 @@ class TrustExplorer:
     sound : whether boundary edges are allowed for, see `wormhole_criterion`
     from_boundary : distances from each boundary vertex
     to_boundary : the same, shortened where `sound` asks for it
-    border : the least length of a path through the missing region
+    outside : the least length of a path through the missing region
     chained : the same for the same-loop criterion; None where that does not apply
     no_same_loop : why it does not
 
@@ -92,7 +92,7 @@ class TrustExplorer:
     sound: bool
     from_boundary: Float[np.ndarray, "b n"]
     to_boundary: Float[np.ndarray, "b n"]
-    border: Boundary
+    outside: Boundary
     chained: Float[np.ndarray, "b b"] | None
     no_same_loop: str | None
 
@@ -119,14 +119,14 @@ class TrustExplorer:
         else:
             from_boundary = np.empty((0, mesh.n_vertices), np.float32)
         given = PartDistances(from_boundary, from_boundary, boundary)
-        border = Boundary.of(mesh, given, 1.0, sound)
+        outside = Boundary.of(mesh, given, 1.0, sound)
         reason = no_same_loop or no_piece_of_sphere(mesh)
-        chained = None if reason else border.chained("cpu").astype(np.float32)
-        return cls(mesh, method, sound, from_boundary, given.to_boundary(border.slack), border, chained, reason)
+        chained = None if reason else outside.chained("cpu").astype(np.float32)
+        return cls(mesh, method, sound, from_boundary, given.to_boundary(outside.slack), outside, chained, reason)
 
     @cached_property
     def straight(self) -> Float[np.ndarray, "b b"]:
-        return self.border.straight.astype(np.float32)
+        return self.outside.straight.astype(np.float32)
 
     @cached_property
     def nearest(self) -> Float[np.ndarray, "n"]:

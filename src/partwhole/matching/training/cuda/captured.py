@@ -132,7 +132,7 @@ def captured_steps(
     network: Network,
     optimiser: torch.optim.Optimizer,
     loss: Loss,
-    stock: PreparedPairs | PairStream,
+    prepared: PreparedPairs | PairStream,
     config: TrainingConfig,
 ) -> Step:
     """`plain_steps`, recorded: for pairs that are known when training begins now, for others when their size first comes.
@@ -162,18 +162,18 @@ def captured_steps(
             tensor.copy_(before[name])
 
     size_of: Callable[[int, int], tuple[int, int]]
-    if isinstance(stock, PairStream):
-        size_of = stock.buffer_size
+    if isinstance(prepared, PairStream):
+        size_of = prepared.buffer_size
     else:
-        part_sizes = rounded_up([len(part) for part in stock.parts], _PART_SIZES)
-        whole_sizes = rounded_up([len(whole) for whole in stock.wholes], _WHOLE_SIZES)
+        part_sizes = rounded_up([len(part) for part in prepared.parts], _PART_SIZES)
+        whole_sizes = rounded_up([len(whole) for whole in prepared.wholes], _WHOLE_SIZES)
         size_of = lambda p, w: (part_sizes[p], whole_sizes[w])  # noqa: E731
-        for pair in sorted(stock.pairs, key=lambda pair: size_of(*pair), reverse=True):
+        for pair in sorted(prepared.pairs, key=lambda pair: size_of(*pair), reverse=True):
             if size_of(*pair) not in recorded:
-                record(size_of(*pair), [stock.surfaces(*pair)] * config.optimisation.batch)
+                record(size_of(*pair), [prepared.surfaces(*pair)] * config.optimisation.batch)
 
     def replay(*pairs: tuple[int, int]) -> Tensor:
-        surfaces = [stock.surfaces(*pair) for pair in pairs]
+        surfaces = [prepared.surfaces(*pair) for pair in pairs]
         parts, wholes = zip(*(size_of(*pair) for pair in pairs), strict=True)
         size = max(parts), max(wholes)
         if size not in recorded:

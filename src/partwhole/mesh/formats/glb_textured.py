@@ -17,8 +17,8 @@ from partwhole.mesh.formats.glb_writer import GlbWriter
 from partwhole.mesh.formats.images import MOST_PIXELS, decode_image, encode_png
 
 if TYPE_CHECKING:
-    from partwhole.mesh.asset import Skin, Texture
     from partwhole.mesh.surface import Mesh
+    from partwhole.mesh.textured import Skin, Texture
 
 _FRACTIONS = {5126: "<f4", 5121: "u1", 5123: "<u2"}
 _NUMBERS = {5121: "u1", 5123: "<u2"}
@@ -177,7 +177,7 @@ class _Pictures:
 
 
 def _texture(document: Json, buffer: bytes, found: Gathered, notes: list[str]) -> Texture | None:
-    from partwhole.mesh.asset import Texture
+    from partwhole.mesh.textured import Texture
 
     pictures = _Pictures(document, buffer)
     uv: list[np.ndarray] = []
@@ -262,7 +262,7 @@ def _materials(texture: Texture, writer: GlbWriter) -> Json:
 
 
 def _skin(document: Json, buffer: bytes, found: Gathered, notes: list[str]) -> Skin:
-    from partwhole.mesh.asset import Skin
+    from partwhole.mesh.textured import Skin
 
     joint_of: dict[int, int] = {}  # node -> joint
     rest: list[np.ndarray] = []

@@ -25,6 +25,8 @@ from partwhole.mesh import Mesh, read_mesh
 from partwhole.store.arguments import checked_path, in_short
 from partwhole.store.atomic import atomic_write
 
+__all__ = ["load", "save"]
+
 RESULT, ARRAYS = "result.json", "result.npz"
 # raised when older versions could not read what is written; `load` reads every version up to this one
 _LAYOUT = 1

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from partwhole.mesh.asset import Asset, Skin, Texture, read_asset, write_asset
 from partwhole.mesh.formats.common import MeshWarning
 from partwhole.mesh.formats.images import encode_png
 from partwhole.mesh.io import read_mesh
 from partwhole.mesh.surface import Mesh
+from partwhole.mesh.textured import Skin, Texture, TexturedMesh, read_textured, write_textured
 
 TETRAHEDRON = Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]], name="x")
 PICTURE = np.arange(3 * 4 * 4, dtype=np.uint8).reshape(3, 4, 4) * 5
@@ -22,13 +22,13 @@ UV = np.array([[0.125, 0.5], [0.625, 0.5], [0.5, 0.25], [0.875, 0.75], [1.25, -0
 
 
 @pytest.fixture
-def asset() -> Asset:
+def textured() -> TexturedMesh:
     """A tetrahedron whose vertex 0 has two texture coordinates, with two joints."""
     texture = Texture(UV, np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 4, 3]]), (PICTURE,), np.zeros(4, np.int64))
     rest = np.tile(np.eye(4), (2, 1, 1))
     rest[1] = [[0, -1, 0, 0.5], [1, 0, 0, 0.25], [0, 0, 1, 0], [0, 0, 0, 1]]
     weights = sparse.csr_matrix([[1.0, 0], [0.25, 0.75], [0, 1], [0.5, 0.5]])
-    return Asset(TETRAHEDRON, texture, Skin(("hip", "knee"), (None, 0), rest, weights))
+    return TexturedMesh(TETRAHEDRON, texture, Skin(("hip", "knee"), (None, 0), rest, weights))
 
 
 def parts(data: bytes) -> tuple[dict, bytes]:
@@ -44,46 +44,46 @@ def glb(document: dict, binary: bytes) -> bytes:
 
 
 @pytest.fixture
-def changed(asset, tmp_path):
-    """Reads the asset from a file after its JSON was changed."""
+def changed(textured, tmp_path):
+    """Reads the textured from a file after its JSON was changed."""
 
-    def read(change) -> Asset:
+    def read(change) -> TexturedMesh:
         path = tmp_path / "x.glb"
-        write_asset(asset, path)
+        write_textured(textured, path)
         document, binary = parts(path.read_bytes())
         path.write_bytes(glb(change(document) or document, binary))
-        return read_asset(path)
+        return read_textured(path)
 
     return read
 
 
 class TestGlb:
-    def test_what_is_written_is_read(self, asset, tmp_path):
+    def test_what_is_written_is_read(self, textured, tmp_path):
         path = tmp_path / "x.glb"
-        write_asset(asset, path)
-        found = read_asset(path)
+        write_textured(textured, path)
+        found = read_textured(path)
         # vertex 0 has two texture coordinates, so it is there twice
         assert found.mesh.vertices.tolist() == [*TETRAHEDRON.vertices.tolist(), TETRAHEDRON.vertices[0].tolist()]
         assert found.mesh.faces[:3].tolist() == TETRAHEDRON.faces[:3].tolist()
-        np.testing.assert_allclose(found.texture.uv[found.texture.corners], UV[asset.texture.corners])
+        np.testing.assert_allclose(found.texture.uv[found.texture.corners], UV[textured.texture.corners])
         np.testing.assert_array_equal(found.texture.images[0], PICTURE)
-        assert (found.skin.names, found.skin.parents) == (asset.skin.names, asset.skin.parents)
-        np.testing.assert_allclose(found.skin.rest, asset.skin.rest, atol=1e-6)
+        assert (found.skin.names, found.skin.parents) == (textured.skin.names, textured.skin.parents)
+        np.testing.assert_allclose(found.skin.rest, textured.skin.rest, atol=1e-6)
         np.testing.assert_allclose(
-            found.skin.weights.toarray(), asset.skin.weights.toarray()[[0, 1, 2, 3, 0]], atol=1e-7
+            found.skin.weights.toarray(), textured.skin.weights.toarray()[[0, 1, 2, 3, 0]], atol=1e-7
         )
         assert repr(found).startswith(
-            "Asset('x.glb': 5 vertices, Texture(5 texture coordinates; pictures of 4 × 3), Skin(2"
+            "TexturedMesh('x.glb': 5 vertices, Texture(5 texture coordinates; pictures of 4 × 3), Skin(2"
         )
 
-    def test_other_readers_of_the_file_get_the_surface(self, asset, tmp_path):
-        write_asset(asset, tmp_path / "x.glb")
+    def test_other_readers_of_the_file_get_the_surface(self, textured, tmp_path):
+        write_textured(textured, tmp_path / "x.glb")
         with pytest.warns(MeshWarning, match="1 skin not applied"):
             assert read_mesh(tmp_path / "x.glb").n_faces == 4
 
     def test_a_mesh_alone_keeps_its_vertices(self, tmp_path):
-        write_asset(Asset(TETRAHEDRON), tmp_path / "x.glb")
-        found = read_asset(tmp_path / "x.glb")
+        write_textured(TexturedMesh(TETRAHEDRON), tmp_path / "x.glb")
+        found = read_textured(tmp_path / "x.glb")
         assert found.mesh.faces.tolist() == TETRAHEDRON.faces.tolist()
         assert (found.texture, found.skin) == (None, None)
 
@@ -92,24 +92,24 @@ class TestGlb:
         weights = np.arange(1.0, 11) / 55
         rest = np.tile(np.eye(4), (10, 1, 1))
         skin = Skin(tuple("abcdefghij"), (None, *range(9)), rest, sparse.csr_matrix(np.tile(weights, (4, 1))))
-        write_asset(Asset(TETRAHEDRON, None, skin), tmp_path / "x.glb", influences=influences)
-        found = read_asset(tmp_path / "x.glb").skin.weights.toarray()
+        write_textured(TexturedMesh(TETRAHEDRON, None, skin), tmp_path / "x.glb", influences=influences)
+        found = read_textured(tmp_path / "x.glb").skin.weights.toarray()
         kept = np.where(np.arange(10) >= 10 - influences, weights, 0)
         np.testing.assert_allclose(found, np.tile(kept / kept.sum(), (4, 1)), atol=1e-6)
 
-    def test_several_roots_and_frames_that_are_no_rotations(self, tmp_path, asset):
-        rest = asset.skin.rest * np.array([2.0, 2, 2, 1])
-        skin = Skin(("a", "b"), (None, None), rest, asset.skin.weights)
-        write_asset(Asset(TETRAHEDRON, None, skin), tmp_path / "x.glb")
-        found = read_asset(tmp_path / "x.glb").skin
+    def test_several_roots_and_frames_that_are_no_rotations(self, tmp_path, textured):
+        rest = textured.skin.rest * np.array([2.0, 2, 2, 1])
+        skin = Skin(("a", "b"), (None, None), rest, textured.skin.weights)
+        write_textured(TexturedMesh(TETRAHEDRON, None, skin), tmp_path / "x.glb")
+        found = read_textured(tmp_path / "x.glb").skin
         assert found.parents == (None, None)
         np.testing.assert_allclose(found.rest, rest, atol=1e-6)
 
-    def test_several_pictures_and_plain_colours(self, tmp_path, asset):
+    def test_several_pictures_and_plain_colours(self, tmp_path, textured):
         red = np.array([[[255, 0, 0, 255]]], np.uint8)
-        texture = replace(asset.texture, images=(PICTURE, red), image_of=np.array([0, 0, 1, 1]))
-        write_asset(Asset(TETRAHEDRON, texture), tmp_path / "x.glb")
-        found = read_asset(tmp_path / "x.glb").texture
+        texture = replace(textured.texture, images=(PICTURE, red), image_of=np.array([0, 0, 1, 1]))
+        write_textured(TexturedMesh(TETRAHEDRON, texture), tmp_path / "x.glb")
+        found = read_textured(tmp_path / "x.glb").texture
         assert found.image_of.tolist() == [0, 0, 1, 1]
         np.testing.assert_array_equal(found.images[1], red)
 
@@ -175,25 +175,25 @@ class TestGlb:
             changed(change)
         assert "\n" not in str(caught.value)
 
-    def test_numbers_that_make_no_sense(self, asset, tmp_path):
+    def test_numbers_that_make_no_sense(self, textured, tmp_path):
         path = tmp_path / "x.glb"
         for values, said in (
             ([[-1.0, 2], [0, 1], [0, 1], [0, 1]], "a weight is -1"),
             ([[np.inf, 0]] * 4, "not finite"),
         ):
             with np.errstate(invalid="ignore"):
-                write_asset(Asset(TETRAHEDRON, None, asset.skin), path)
+                write_textured(TexturedMesh(TETRAHEDRON, None, textured.skin), path)
             document, binary = parts(path.read_bytes())
             at = document["accessors"][document["meshes"][0]["primitives"][0]["attributes"]["WEIGHTS_0"]]["bufferView"]
             begin = document["bufferViews"][at]["byteOffset"]
             table = np.pad(np.array(values, "<f4"), ((0, 0), (0, 2))).tobytes()
             path.write_bytes(glb(document, binary[:begin] + table + binary[begin + len(table) :]))
             with pytest.raises(ValueError, match=said):
-                read_asset(path)
+                read_textured(path)
 
-    def test_any_entry_may_be_damaged(self, asset, tmp_path):
+    def test_any_entry_may_be_damaged(self, textured, tmp_path):
         path = tmp_path / "x.glb"
-        write_asset(asset, path)
+        write_textured(textured, path)
         document, binary = parts(path.read_bytes())
 
         def places(value, at=()):
@@ -214,26 +214,26 @@ class TestGlb:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", MeshWarning)
                 try:
-                    read_asset(path)
+                    read_textured(path)
                 except ValueError:
                     refused += 1
         assert refused > 40
 
 
 class TestObj:
-    def test_what_is_written_is_read(self, asset, tmp_path):
-        write_asset(Asset(TETRAHEDRON, asset.texture), tmp_path / "x.obj")
+    def test_what_is_written_is_read(self, textured, tmp_path):
+        write_textured(TexturedMesh(TETRAHEDRON, textured.texture), tmp_path / "x.obj")
         assert sorted(path.name for path in tmp_path.iterdir()) == ["x.mtl", "x.obj", "x.png"]
-        found = read_asset(tmp_path / "x.obj")
+        found = read_textured(tmp_path / "x.obj")
         assert found.mesh.content_hash == TETRAHEDRON.content_hash
-        np.testing.assert_allclose(found.texture.uv[found.texture.corners], UV[asset.texture.corners])
+        np.testing.assert_allclose(found.texture.uv[found.texture.corners], UV[textured.texture.corners])
         np.testing.assert_array_equal(found.texture.images[0], PICTURE)
         assert len(found.texture.images) == 1
 
-    def test_several_pictures(self, asset, tmp_path):
-        texture = replace(asset.texture, images=(PICTURE, PICTURE[:1]), image_of=np.array([0, 1, 1, 1]))
-        write_asset(Asset(TETRAHEDRON, texture), tmp_path / "x.obj")
-        found = read_asset(tmp_path / "x.obj").texture
+    def test_several_pictures(self, textured, tmp_path):
+        texture = replace(textured.texture, images=(PICTURE, PICTURE[:1]), image_of=np.array([0, 1, 1, 1]))
+        write_textured(TexturedMesh(TETRAHEDRON, texture), tmp_path / "x.obj")
+        found = read_textured(tmp_path / "x.obj").texture
         assert [image.shape for image in found.images] == [PICTURE.shape, (1, 4, 4)]
         assert found.image_of.tolist() == [0, 1, 1, 1]
 
@@ -247,7 +247,7 @@ class TestObj:
             "usemtl skin\nf 1/1 2/-3 3/3 4/4\nusemtl cloth\nf 1 2 5\nusemtl lost\nf 2 3 5\nusemtl skin\nf 3 4 5\n"
         )
         with pytest.warns(MeshWarning) as told:
-            found = read_asset(tmp_path / "x.obj").texture
+            found = read_textured(tmp_path / "x.obj").texture
         said = " ".join(str(one.message) for one in told)
         assert "z.mtl is not there" in said
         assert "y.png is not there" in said
@@ -257,8 +257,8 @@ class TestObj:
         np.testing.assert_allclose(colors, [[0, 51, 255, 255], [255, 255, 255, 255]])
 
     def test_without_texture_there_is_none(self, tmp_path):
-        write_asset(Asset(TETRAHEDRON), tmp_path / "x.obj")
-        assert read_asset(tmp_path / "x.obj").texture is None
+        write_textured(TexturedMesh(TETRAHEDRON), tmp_path / "x.obj")
+        assert read_textured(tmp_path / "x.obj").texture is None
 
     @pytest.mark.parametrize(
         ("line", "said"),
@@ -271,7 +271,7 @@ class TestObj:
     def test_what_is_damaged_is_refused(self, tmp_path, line, said):
         (tmp_path / "x.obj").write_text(f"v 0 0 0\nv 1 0 0\nv 0 1 0\n{line}\n")
         with pytest.raises(ValueError, match=said):
-            read_asset(tmp_path / "x.obj")
+            read_textured(tmp_path / "x.obj")
 
 
 def test_a_picture_that_would_fill_the_memory_is_refused(tmp_path):
@@ -290,11 +290,11 @@ def test_a_picture_that_would_fill_the_memory_is_refused(tmp_path):
         (tmp_path / "x.mtl").write_text("newmtl a\nmap_Kd x.png\n")
         (tmp_path / "x.obj").write_text("mtllib x.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nvt 0 0\nusemtl a\nf 1/1 2/1 3/1\n")
         with pytest.raises(ValueError, match=r"x.png: the pictures have more than 67108864 pixels"):
-            read_asset(tmp_path / "x.obj")
+            read_textured(tmp_path / "x.obj")
 
 
-def test_colours_between_pixels_and_beyond_the_edge(asset):
-    texture = asset.texture
+def test_colours_between_pixels_and_beyond_the_edge(textured):
+    texture = textured.texture
     # face 0 has the corners (⅛, ½), (½, ¼) and (⅝, ½): at its first corner the middle of pixel (1, 0)
     np.testing.assert_allclose(texture.colors(np.array([0]), np.array([[1.0, 0, 0]]))[0], PICTURE[1, 0])
     np.testing.assert_allclose(texture.colors(np.array([0]), np.array([[0, 0, 1.0]]))[0], PICTURE[1, 2])
@@ -302,9 +302,9 @@ def test_colours_between_pixels_and_beyond_the_edge(asset):
     np.testing.assert_allclose(beyond, PICTURE[1, [0, 1]].mean(axis=0))
 
 
-def test_a_skeleton_turns_what_hangs_on_a_joint(asset):
+def test_a_skeleton_turns_what_hangs_on_a_joint(textured):
     half = np.diag([-1.0, -1, 1])
-    skin = asset.skin
+    skin = textured.skin
     np.testing.assert_allclose(skin.posed(TETRAHEDRON.vertices, skin.rest), TETRAHEDRON.vertices)
     moved = skin.posed(TETRAHEDRON.vertices, skin.turned({"knee": half}))
     np.testing.assert_allclose(moved[2], [1, -0.5, 0])
@@ -312,11 +312,11 @@ def test_a_skeleton_turns_what_hangs_on_a_joint(asset):
     np.testing.assert_allclose(whole, TETRAHEDRON.vertices @ half)
 
 
-def test_files_that_cannot_be(asset, tmp_path):
+def test_files_that_cannot_be(textured, tmp_path):
     with pytest.raises(FileNotFoundError, match="does not exist"):
-        read_asset(tmp_path / "none.glb")
+        read_textured(tmp_path / "none.glb")
     with pytest.raises(ValueError, match=r"OBJ has no skeleton; write .glb"):
-        write_asset(asset, tmp_path / "x.obj")
+        write_textured(textured, tmp_path / "x.obj")
     (tmp_path / "x.glb").write_bytes(struct.pack("<4sIII4s", b"glTF", 2, 24, 4, b"JSON") + b"nope")
     with pytest.raises(ValueError, match=r"x.glb: byte 20: the JSON can't be read"):
-        read_asset(tmp_path / "x.glb")
+        read_textured(tmp_path / "x.glb")

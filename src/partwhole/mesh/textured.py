@@ -1,4 +1,4 @@
-"""`Asset`: a surface with what artists put on it, a texture and a skeleton; read from GLB and OBJ, and written."""
+"""`TexturedMesh`: a surface with what artists put on it, a texture and a skeleton; read from GLB and OBJ, and written."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class Skin:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Asset:
+class TexturedMesh:
     """A surface with its texture and its skeleton, as far as there are any.
 
     Attributes
@@ -147,10 +147,10 @@ class Asset:
     skin: Skin | None = None
 
     def __repr__(self) -> str:
-        return f"Asset({self.mesh.name!r}: {self.mesh.n_vertices} vertices, {self.texture}, {self.skin})"
+        return f"TexturedMesh({self.mesh.name!r}: {self.mesh.n_vertices} vertices, {self.texture}, {self.skin})"
 
 
-def read_asset(path: str | os.PathLike[str]) -> Asset:
+def read_textured(path: str | os.PathLike[str]) -> TexturedMesh:
     """The surface in a GLB or OBJ file with its texture and, from GLB, its skeleton.
 
     Of a material its base colour is read, a picture in PNG or JPEG or a plain colour (in OBJ `map_Kd` and `Kd`, through
@@ -160,7 +160,7 @@ def read_asset(path: str | os.PathLike[str]) -> Asset:
     ----------
     path : the file
     """
-    from partwhole.mesh.formats import glb_asset, obj_asset
+    from partwhole.mesh.formats import glb_textured, obj_textured
     from partwhole.mesh.io import decode_mesh
 
     path = checked_path("path", path)
@@ -173,44 +173,46 @@ def read_asset(path: str | os.PathLike[str]) -> Asset:
     mesh, notes = decode_mesh(data, path)
     try:
         if path.suffix.lower() == ".glb":
-            texture, skin, more = glb_asset.decode(data)
+            texture, skin, more = glb_textured.decode(data)
         else:
-            texture, more = obj_asset.decode(data, path.parent)
+            texture, more = obj_textured.decode(data, path.parent)
             skin = None
     except ValueError as error:
         raise ValueError(f"{label}: {error}") from None
     for note in (*notes, *(f"{label}: {text}" for text in more)):
         if not (skin is not None and _AT_REST in note):
             warnings.warn(note, MeshWarning, stacklevel=2)
-    return Asset(mesh, texture, skin)
+    return TexturedMesh(mesh, texture, skin)
 
 
-def write_asset(asset: Asset, path: str | os.PathLike[str], *, influences: Literal[4, 8] = 4) -> None:
+def write_textured(textured: TexturedMesh, path: str | os.PathLike[str], *, influences: Literal[4, 8] = 4) -> None:
     """Write a surface with texture and skeleton as GLB; or, without the skeleton, as OBJ with .mtl and .png beside it.
 
     Vertices that have several texture coordinates are written several times.
 
     Parameters
     ----------
-    asset : the surface
+    textured : the surface
     path : the file, .glb or .obj
     influences : joints that a vertex of a GLB may follow, 4 or 8; the largest weights are kept, and sum to one again. Many
         programs read 4 only.
     """
-    from partwhole.mesh.formats import glb_asset, obj_asset
+    from partwhole.mesh.formats import glb_textured, obj_textured
 
-    check_mesh(getattr(asset, "mesh", asset))
+    check_mesh(getattr(textured, "mesh", textured))
     path = checked_path("path", path)
     if path.suffix.lower() not in _ENDINGS:
         raise ValueError(f"{path}: textures and skeletons are written as .glb or .obj, not {path.suffix!r}")
     if influences not in (4, 8):
         raise ValueError(f"influences={influences} must be 4 or 8")
     if path.suffix.lower() == ".glb":
-        files = {path: glb_asset.encode(asset.mesh, asset.texture, asset.skin, influences)}
-    elif asset.skin is not None:
+        files = {path: glb_textured.encode(textured.mesh, textured.texture, textured.skin, influences)}
+    elif textured.skin is not None:
         raise ValueError(f"{path}: OBJ has no skeleton; write .glb")
     else:
-        files = {path.with_name(name): data for name, data in obj_asset.encode(asset.mesh, asset.texture, path.stem)}
+        files = {
+            path.with_name(name): data for name, data in obj_textured.encode(textured.mesh, textured.texture, path.stem)
+        }
     for file, data in files.items():
         with atomic_write(file) as opened:
             opened.write(data)

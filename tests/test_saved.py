@@ -14,10 +14,10 @@ import pytest
 import partwhole as pw
 from partwhole.datasets import cut_plane, sphere
 from partwhole.matching import MatchResult
-from partwhole.matching.cache.saved import Tree, save
 from partwhole.matching.result import CoarseMatch, DoubtfulRegion, Fit
 from partwhole.matching.scans.units import Scaling
 from partwhole.mesh import write_mesh
+from partwhole.saved import Tree, save
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ from partwhole.mesh.formats.common import FormatError, Words, counted, fans, spl
 from partwhole.mesh.formats.images import MOST_PIXELS, decode_image, encode_png
 
 if TYPE_CHECKING:
-    from partwhole.mesh.asset import Texture
     from partwhole.mesh.surface import Mesh
+    from partwhole.mesh.textured import Texture
 
 _WHITE = np.full((1, 1, 4), 255, np.uint8)
 _LARGEST_FILE = 2**28
@@ -34,7 +34,7 @@ _OPTIONS = {
 
 def decode(data: bytes, folder: Path) -> tuple[Texture | None, list[str]]:
     """The texture, and what was left out; the file itself has been read by `obj`, so its faces are sound."""
-    from partwhole.mesh.asset import Texture
+    from partwhole.mesh.textured import Texture
 
     rows = obj.split_rows(data)
     first = rows.first()
