@@ -16,6 +16,9 @@ LEAST_WEIGHT = 1e-3
 # angles of triangles without area have no cotangent
 _LEAST_ANGLE = 1e-3
 
+# of conjugate gradients: relative to the right-hand side, and at most
+_PRECISE, _MOST_ITERATIONS = 1e-7, 500
+
 Solver = Callable[[Float[np.ndarray, "n k"]], Float[np.ndarray, "n k"]]
 
 
@@ -38,7 +41,9 @@ class ElasticSurface:
     >>> ball = ElasticSurface(sphere(100))
     >>> turn = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
     >>> turned = ball.mesh.vertices @ turn.T
-    >>> rotations = ball.rotations(turned, np.tile(np.eye(3), (100, 1, 1)))
+    >>> rotations = np.tile(np.eye(3), (100, 1, 1))
+    >>> for _ in range(3):
+    ...     rotations = ball.rotations(turned, rotations)
     >>> bool(np.allclose(rotations, turn))
     True
     >>> bool(np.allclose(ball.laplacian @ turned, ball.forces(rotations)))
@@ -111,6 +116,19 @@ def factorised(matrix: sparse.sparray) -> Solver:
         options={"SymmetricMode": True},
     )
     return factors.solve
+
+
+def iterated(
+    matrix: sparse.csr_array, sides: Float[np.ndarray, "n 3"], start: Float[np.ndarray, "n 3"]
+) -> Float[np.ndarray, "n 3"]:
+    """The same for large matrices, by conjugate gradients with the diagonal as preconditioner."""
+    from scipy.sparse.linalg import cg
+
+    scale = sparse.diags_array(1 / matrix.diagonal())
+    columns = [
+        cg(matrix, sides[:, k], x0=start[:, k], rtol=_PRECISE, maxiter=_MOST_ITERATIONS, M=scale)[0] for k in range(3)
+    ]
+    return np.stack(columns, axis=1)
 
 
 def nearest_rotations(matrices: Float[np.ndarray, "n 3 3"]) -> Float[np.ndarray, "n 3 3"]:

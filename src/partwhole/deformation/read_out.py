@@ -82,7 +82,8 @@ def read_places(part: Mesh, whole: Mesh, guide: Guide, found: Registration) -> R
     weights = np.where(trusted[:, None], near.weights, [1.0, 0.0, 0.0])
     places = BarycentricMap(triangles, weights, np.ones(len(trusted), bool))
     nearest = np.take_along_axis(triangles, weights.argmax(axis=1)[:, None], axis=1)[:, 0]
-    stretch = _stretch(part, whole.vertices[vertex_map]), _stretch(part, whole.vertices[nearest])
+    before, after = whole.vertices[vertex_map], places.positions(whole.vertices)
+    stretch = _stretch(part, before), _stretch(part, after)
     return RegisteredMap(places, nearest, float(trusted.mean()), stretch)
 
 

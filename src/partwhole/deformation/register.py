@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy import sparse
 
-from partwhole.deformation.elastic import ElasticSurface, factorised, nearest_rotations
+from partwhole.deformation.elastic import ElasticSurface, factorised, iterated, nearest_rotations
 from partwhole.deformation.options import FitOptions
 from partwhole.mesh import Mesh
 from partwhole.mesh.closest import NearestPoints, SurfaceTree
@@ -40,6 +40,8 @@ _LEAST_CONFIDENCE = 1e-3
 _LANDMARK = 0.05
 # weight of staying in place, for pieces that nothing else holds
 _STAY = 1e-7
+# with more vertices, conjugate gradients from places that are nearly right take less than a factorisation
+_FACTORISED = 20_000
 # rotations of what was not seen: how much they are pulled where they follow something else, per area over ℓ²
 _HELD = 30.0
 # of a vertex and its surroundings, the share that has targets, below which nothing was seen there
@@ -176,7 +178,10 @@ class _Pulls:
     ) -> Float[np.ndarray, "n 3"]:
         """argmin over y of the sum, of the elastic energy, and of weight · |y − stay|²."""
         matrix = stiffness + self._matrix + sparse.diags_array(self._diagonal + weight)
-        return np.asarray(factorised(matrix)(forces + self._sides + weight * stay))
+        sides = forces + self._sides + weight * stay
+        if len(sides) <= _FACTORISED:
+            return np.asarray(factorised(matrix)(sides))
+        return iterated(sparse.csr_array(matrix), sides, stay)
 
 
 class _Fitting:
