@@ -30,6 +30,13 @@ def test_points_on_the_surface_are_found_where_they_are() -> None:
     assert np.allclose(near.weights, weights)
 
 
+def test_nearest_points_lie_in_their_triangles() -> None:
+    # three points in four are nearest to an edge or a corner, where rounding could take them beyond
+    near = SurfaceTree(sphere(60)).nearest(np.random.default_rng(0).normal(size=(3000, 3)))
+    assert near.weights.min() == 0
+    assert np.allclose(near.weights.sum(axis=1), 1, rtol=0, atol=1e-12)
+
+
 def test_normals_decide_which_side_of_a_thin_part_is_meant() -> None:
     ball = sphere(300)
     flat = Mesh(ball.vertices * [1.0, 1.0, 0.01], ball.faces)

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from partwhole.datasets import sphere
-from partwhole.matching.result import CoarseMatch, Fit, MatchResult
+from partwhole.matching.result import CoarseMatch, Fit, LandmarkResult, MatchResult
 from partwhole.matching.scans.units import Scaling
 from partwhole.mesh import Mesh, read_mesh
 from partwhole.registration import FitOptions, FittedTemplate, fit_match
-from partwhole.registration.fit import checked_landmarks
 
 TURN = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
 # quick, and close enough for what is asked here
@@ -139,15 +138,17 @@ def test_values_are_carried_over(fitted: FittedTemplate, torn: MatchResult) -> N
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ([(0, 900)], r"landmarks: pair 0 is \(0, 900\), but vertices of the template are numbered 0 to 249"),
-        ([(1, 1), (-1, 3)], r"landmarks: pair 1 is \(-1, 3\), but vertices of the scan are numbered 0 to"),
-        ([(1, 2, 3)], r"landmarks must be pairs \(vertex of the scan, vertex of the template\), got \[\(1, 2, 3\)\]"),
-        ([(0.5, 2.0)], r"landmarks must be pairs"),
+        ([(0, 900)], r"landmarks\[0\]: vertex 900 of egg, which has the vertices 0 to 249"),
+        ([(1, 1), (-1, 3)], r"landmarks\[1\]: vertex -1 of torn, which has"),
+        (
+            [(1, 2, 3, 4)],
+            r"landmarks must be a list of \(vertex of the part, vertex of the whole\), got \(1, 2, 3, 4\)",
+        ),
     ],
 )
 def test_landmarks_are_checked(torn: MatchResult, given: Any, said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        checked_landmarks(given, torn.part, torn.whole)
+        fit_match(torn, landmarks=given)
 
 
 def test_a_landmark_must_lie_on_the_surface(torn: MatchResult) -> None:
@@ -163,6 +164,22 @@ def test_landmarks_hold(torn: MatchResult) -> None:
     held = fit_match(torn, options=FEW, landmarks=[(row, int(torn.vertex_map[row]))])
     assert "1 landmark held" in held.notes
     assert np.linalg.norm(held.mesh.vertices[torn.vertex_map[row]] - torn.part.vertices[row]) < 1.0
+
+
+def test_landmarks_of_the_match_hold_unless_they_contradict(torn: MatchResult, tmp_path: Path) -> None:
+    row, other = int(torn.part.vertices[:, 2].argmax()), int(torn.part.vertices[:, 2].argmin())
+    given = (
+        LandmarkResult(row, int(torn.vertex_map[row]), "top"),
+        LandmarkResult(other, int(torn.vertex_map[row]), "wrong", use="contradicts the others"),
+    )
+    found = replace(torn, landmarks=given)
+    held = fit_match(found, options=FEW)
+    assert "1 landmark held" in held.notes
+    # the same by its file; none, if none are wanted
+    (tmp_path / "marks.csv").write_text(f"scan,template\n{row},{torn.vertex_map[row]}\n")
+    again = fit_match(torn, options=FEW, landmarks=tmp_path / "marks.csv")
+    assert np.array_equal(again.mesh.vertices, held.mesh.vertices)
+    assert not any("landmark" in text for text in fit_match(found, options=FEW, landmarks=()).notes)
 
 
 def test_pieces_that_were_left_out_draw_nothing(torn: MatchResult) -> None:

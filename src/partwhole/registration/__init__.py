@@ -1,7 +1,16 @@
 """Registration: the template fitted to a scan, from the map between them."""
 
 from partwhole.deformation.options import FitOptions
-from partwhole.registration.fit import fit, fit_match
+from partwhole.registration.fit import fit, fit_in_session, fit_match
 from partwhole.registration.result import FittedTemplate
+from partwhole.registration.statistics import ShapeStatistics, shape_statistics
 
-__all__ = ["FitOptions", "FittedTemplate", "fit", "fit_match"]
+__all__ = [
+    "FitOptions",
+    "FittedTemplate",
+    "ShapeStatistics",
+    "fit",
+    "fit_in_session",
+    "fit_match",
+    "shape_statistics",
+]

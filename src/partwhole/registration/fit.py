@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -24,9 +24,10 @@ from partwhole.mesh import Mesh
 from partwhole.mesh.barycentric import BarycentricMap
 from partwhole.mesh.closest import SurfaceTree
 from partwhole.mesh.formats.common import counted
+from partwhole.mesh.landmarks import LandmarkPair, LandmarksGiven, given_landmarks
 from partwhole.mesh.surface_like import ScanLike
 from partwhole.registration.result import FittedTemplate
-from partwhole.store.arguments import Progress, as_array, in_short
+from partwhole.store.arguments import Progress
 from partwhole.store.cache import CacheGiven
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def fit(
     model: str | Path | Method = "default",
     options: FitOptions | None = None,
     match_options: MatchOptions | None = None,
-    landmarks: Sequence[Any] | np.ndarray = (),
+    landmarks: LandmarksGiven | None = None,
     units: str | float = "auto",
     repair: bool | None = None,
     device: str = "cpu",
@@ -59,17 +60,39 @@ def fit(
 
     Parameters
     ----------
-    scan, template : as in `match`: files, meshes, (vertices, faces), or meshes of other libraries; the scan may be points
+    scan, template : whatever `match` takes for a part and its whole; the scan may be points without faces
     model, units, repair, device, cache, progress : as in `match`
     options : see `FitOptions`
     match_options : see `MatchOptions`
-    landmarks : pairs of a vertex of the scan and one of the template that are the same point
+    landmarks : as in `match`; they steer the map, and the fitted template is held at those that do not contradict each other
     """
     session = MatchSession(model, match_options, units=units, device=device, cache=cache)
+    return fit_in_session(
+        session, scan, template, options=options, landmarks=landmarks, repair=repair, progress=progress
+    )
+
+
+def fit_in_session(
+    session: MatchSession,
+    scan: ScanLike,
+    template: ScanLike,
+    *,
+    options: FitOptions | None = None,
+    landmarks: LandmarksGiven | None = None,
+    repair: bool | None = None,
+    progress: Progress | None = None,
+) -> FittedTemplate:
+    """Fit a template to one scan of many: what the session knows of the template serves for the next scan.
+
+    Parameters
+    ----------
+    session : matches each scan
+    scan, template, options, landmarks, repair, progress : as in `fit`
+    """
     start = time.perf_counter()
-    found = session.match(scan, template, repair=repair, progress=progress)
+    found = session.match(scan, template, repair=repair, progress=progress, landmarks=landmarks)
     matching = time.perf_counter() - start
-    fitted = fit_match(found, options=options, landmarks=landmarks, progress=progress)
+    fitted = fit_match(found, options=options, progress=progress)
     fitted.seconds["matching"] = matching
     return fitted
 
@@ -78,7 +101,7 @@ def fit_match(
     found: MatchResult,
     *,
     options: FitOptions | None = None,
-    landmarks: Sequence[Any] | np.ndarray = (),
+    landmarks: LandmarksGiven | None = None,
     progress: Progress | None = None,
 ) -> FittedTemplate:
     """Fit a template to a scan that was matched to it already.
@@ -86,11 +109,12 @@ def fit_match(
     Parameters
     ----------
     found : the map from the scan to the template
-    options, landmarks, progress : as in `fit`
+    options, progress : as in `fit`
+    landmarks : as in `match`; None: those that the match was given
     """
     chosen = options or FitOptions()
     start = time.perf_counter()
-    marks = checked_landmarks(landmarks, found.part, found.whole)
+    marks, said = _held_landmarks(landmarks, found)
     template, (shift, scale) = _at_unit_area(found.whole)
     A = found.alignment
     placed = Mesh(
@@ -127,35 +151,26 @@ def fit_match(
         seconds,
     )
     notes = _notes(result, template, len(numbers), len(marks), chosen)
-    object.__setattr__(result, "notes", (*found.notes, *notes))
+    object.__setattr__(result, "notes", (*found.notes, *said, *notes))
     object.__setattr__(result, "warnings", (*found.warnings, *_warnings(result, guide, template)))
     return result
 
 
-def checked_landmarks(landmarks: Sequence[Any] | np.ndarray, scan: Mesh, template: Mesh) -> Int[np.ndarray, "k 2"]:
-    """Pairs of vertices as an array; ValueError unless they are that, and in range.
+def _held_landmarks(
+    landmarks: LandmarksGiven | None, found: MatchResult
+) -> tuple[Int[np.ndarray, "k 2"], tuple[str, ...]]:
+    """Rows of (scan vertex, template vertex) that the fit holds, and what to know about them.
 
-    >>> square = Mesh([[0, 0, 0], [1, 0, 0], [1, 1, 0]], [[0, 1, 2]], name="square")
-    >>> checked_landmarks([(0, 2)], square, square).tolist()
-    [[0, 2]]
-    >>> checked_landmarks([(0, 3)], square, square)
-    Traceback (most recent call last):
-    ValueError: landmarks: pair 0 is (0, 3), but vertices of the template are numbered 0 to 2
+    Those of the match are taken where none are given; the ones that contradict each other or lie on a piece that was left
+    out have been reported by the match, and are not held.
     """
-    wanted = "landmarks must be pairs (vertex of the scan, vertex of the template)"
-    given = as_array(wanted, landmarks)
-    if given.size == 0:
-        return np.empty((0, 2), np.int64)
-    if given.ndim != 2 or given.shape[1] != 2 or not np.issubdtype(given.dtype, np.integer):
-        raise ValueError(f"{wanted}, got {in_short(landmarks)}")
-    for column, (what, mesh) in enumerate((("scan", scan), ("template", template))):
-        bad = np.flatnonzero((given[:, column] < 0) | (given[:, column] >= mesh.n_vertices))
-        if len(bad):
-            pair = tuple(given[bad[0]].tolist())
-            raise ValueError(
-                f"landmarks: pair {bad[0]} is {pair}, but vertices of the {what} are numbered 0 to {mesh.n_vertices - 1}"
-            )
-    return given.astype(np.int64)
+    pairs: Sequence[LandmarkPair]
+    notes: tuple[str, ...] = ()
+    if landmarks is None:
+        pairs = [one for one in found.landmarks if one.sure]
+    else:
+        pairs, notes = given_landmarks(landmarks, found.part, found.whole)
+    return np.array([(one.part, one.whole) for one in pairs], np.int64).reshape(-1, 2), notes
 
 
 def _at_unit_area(template: Mesh) -> tuple[Mesh, tuple[Float[np.ndarray, "3"], float]]:

@@ -24,7 +24,7 @@ from partwhole.transfer.correspondence import Side
 from partwhole.transfer.values import Kind
 
 MESH, ARRAYS, SUMMARY = "fitted.ply", "fit.npz", "fit.json"
-# of vertices seen, between and unseen: sure is dark, made up is pale
+# seen, between, unseen: sure is dark, made up is pale
 SOURCE_COLORS = np.array([[52, 101, 164], [138, 176, 214], [228, 208, 170]], np.uint8)
 
 

@@ -74,16 +74,27 @@ def write_report(folder: Path, title: str, blocks: Sequence[Block]) -> dict[str,
     return files
 
 
-def _html(title: str, blocks: Sequence[Block]) -> str:
-    body = "\n".join(map(_element, blocks))
+def html_page(title: str, body: str, style: str = "") -> str:
+    """A page that loads nothing: pictures are inside, and there are no scripts.
+
+    Parameters
+    ----------
+    title : plain text
+    body : HTML
+    style : CSS, behind that of all reports
+    """
     policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{html.escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        f"<title>{html.escape(title)}</title>\n<style>{_STYLE}{style}</style>\n</head>\n<body>\n"
         f"<h1>{html.escape(title)}</h1>\n{body}\n</body>\n</html>\n"
     )
+
+
+def _html(title: str, blocks: Sequence[Block]) -> str:
+    return html_page(title, "\n".join(map(_element, blocks)))
 
 
 def _element(block: Block) -> str:

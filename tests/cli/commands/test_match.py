@@ -15,7 +15,7 @@ import pytest
 
 import partwhole as pw
 from partwhole.cli.main import main
-from partwhole.cli.shared.match_batch import list_beside, pair_folders, read_list
+from partwhole.cli.shared.batch.entries import list_beside, pair_folders, read_list
 from partwhole.mesh import Mesh, read_mesh, write_mesh
 
 FILES = {"map.npz", "map.csv", "map.vts", "part.ply", "whole.ply", "result.json", "result.npz"} | {
@@ -259,14 +259,14 @@ def test_a_list_that_is_no_text(tmp_path: Path, one_error: Callable[..., str], d
     assert "is not a text file; give a CSV file" in one_error("match", "--pairs", tmp_path / "list.csv")
 
 
-@pytest.mark.parametrize("head", ["scan,template", "part,hole", "a,b,c", "Whole;Name"])
+@pytest.mark.parametrize("head", ["scan,whale", "part,hole", "a,b,c", "Whole;Name"])
 def test_a_list_with_other_columns_is_told_which_it_should_have(
     head: str, tmp_path: Path, one_error: Callable[..., str]
 ) -> None:
     (tmp_path / "list.csv").write_text(f"{head}\nx.ply,y.off\n")
     told = one_error("match", "--pairs", tmp_path / "list.csv")
     found = ", ".join(head.replace(";", ",").split(","))
-    assert f"has the columns {found}; it should have part and whole, and may have name" in told
+    assert f"has the columns {found}; it should have part and whole, or scan and template, and may have name" in told
 
 
 def test_lists_as_tables_of_other_programs(tmp_path: Path) -> None:
@@ -365,7 +365,7 @@ def test_which_whole_is_meant(tmp_path: Path) -> None:
 def test_a_table_of_results_is_no_list_of_pairs(made: Path) -> None:
     assert list_beside(made / "parts", made / "wholes") == made / "pairs.csv"
     assert list_beside(made / "parts", made / "wholes/ball.ply") is None
-    for head in ("name,part,whole,state", "scan,template"):
+    for head in ("name,part,whole,state", "scan,name"):
         (made / "pairs.csv").write_text(f"{head}\na,part0,ball,done\n")
         assert list_beside(made / "parts", made / "wholes") is None
 

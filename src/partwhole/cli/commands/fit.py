@@ -1,43 +1,78 @@
-"""`partwhole fit`: a template bent onto a scan, with the holes filled."""
+"""`partwhole fit`: a template bent onto a scan, with the holes filled; or onto each of many scans."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from partwhole.cli.commands.match import (
+from partwhole.cli.shared.batch.entries import Entry, requested
+from partwhole.cli.shared.batch.kind import FAILED, Kind
+from partwhole.cli.shared.batch.run import Rows, count_states, raise_failures, work_through
+from partwhole.cli.shared.console import Console, plain_memory_errors
+from partwhole.cli.shared.fit_output import (
+    GALLERY,
+    STATISTICS,
+    SUMMARY,
+    WRITES,
+    summary_rows,
+    write_fit,
+    write_fit_gallery,
+    write_statistics,
+)
+from partwhole.cli.shared.match_options import (
+    SURFACE_FILES,
+    LandmarksOption,
     ReadOutOption,
     RepairBothOption,
     ResultCacheOption,
     UnitsOption,
     UpOption,
     YawStepsOption,
+    existing_surface,
+    open_session,
 )
-from partwhole.cli.shared.console import Console, plain_memory_errors
-from partwhole.cli.shared.fit_output import WRITES, summary_rows, write_fit
 from partwhole.cli.shared.options import (
     DeviceOption,
     JsonOption,
-    ModelOption,
+    MethodModelOption,
     OutputOption,
     QuietOption,
     RefineOption,
-    check_folder,
-    model_file,
+    check_torch,
     open_cache,
+    output_folder,
 )
 from partwhole.deformation.options import FitOptions, Hold
 from partwhole.matching.config import MatchOptions
-
-_FILES = "an OFF, OBJ, PLY, STL or GLB file"
+from partwhole.matching.session import MatchSession
+from partwhole.mesh.formats.common import counted
 
 ScanArgument = Annotated[
-    Path, typer.Argument(metavar="SCAN", help=f"The scan: {_FILES}; points without faces will do.")
+    Path | None,
+    typer.Argument(
+        metavar="SCAN",
+        help=f"The scan: {SURFACE_FILES}; points without faces will do. Or a folder of scans.",
+        show_default=False,
+    ),
 ]
 TemplateArgument = Annotated[
-    Path, typer.Argument(metavar="TEMPLATE", help=f"The template, a complete surface: {_FILES}.")
+    Path | None,
+    typer.Argument(
+        metavar="TEMPLATE",
+        help="The template, a complete surface, one for all scans; or a folder of templates.",
+        show_default=False,
+    ),
+]
+ScanListOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="LIST.csv",
+        help="Fit many scans: a table with columns scan, template and, if you like, name. Resumable.",
+    ),
 ]
 HoldOption = Annotated[
     Hold,
@@ -51,20 +86,62 @@ StiffnessOption = Annotated[
     typer.Option(help="Length over which the template follows the scan in the end, in √area; smaller is closer."),
 ]
 PictureOption = Annotated[bool, typer.Option("--picture/--no-picture", help="Draw the scan and the fitted template.")]
+StatisticsOption = Annotated[
+    bool,
+    typer.Option(
+        "--statistics",
+        help="With many scans: write the mean shape and the principal components of the fitted templates.",
+    ),
+]
+SeenOnlyOption = Annotated[
+    bool, typer.Option("--seen-only", help="Only what the scans saw counts in --statistics, nothing that was made up.")
+]
+
+FITS = Kind(
+    part="scan",
+    whole="template",
+    noun="scan",
+    participle="fitted",
+    done="fitted",
+    before="unchanged",
+    result="fit",
+    result_of_many="fits",
+    writes=WRITES,
+    summary=SUMMARY,
+    table="fits.csv",
+    of_all=(GALLERY, f"{STATISTICS}/*"),
+    columns={
+        "seen": lambda summary: summary["shares"]["seen"],
+        "between": lambda summary: summary["shares"]["between"],
+        "unseen": lambda summary: summary["shares"]["unseen"],
+        "expected_error": itemgetter("expected_error_of_size"),
+        "distance": lambda summary: summary["distance"]["seen_mean"],
+        "scan_covered": itemgetter("scan_covered"),
+        "flipped_faces": itemgetter("flipped_faces"),
+        "intersecting_pairs": itemgetter("intersecting_pairs"),
+    },
+    said=lambda row: (
+        f"{100 * row['seen']:.0f} % of the fitted template seen, expected error {100 * row['expected_error']:.1f} % of √area"
+    ),
+)
 
 
 def fit(
-    scan: ScanArgument,
-    template: TemplateArgument,
+    scan: ScanArgument = None,
+    template: TemplateArgument = None,
+    pairs: ScanListOption = None,
     hold: HoldOption = "seen",
     stiffness: StiffnessOption = FitOptions.stiffness,
-    model: ModelOption = "default",
+    statistics: StatisticsOption = False,
+    seen_only: SeenOnlyOption = False,
+    model: MethodModelOption = "default",
     refine: RefineOption = 0,
     read_out: ReadOutOption = "lateration",
     units: UnitsOption = "auto",
     up: UpOption = None,
     yaw_steps: YawStepsOption = None,
     repair: RepairBothOption = None,
+    landmarks: LandmarksOption = None,
     picture: PictureOption = True,
     output: OutputOption = None,
     device: DeviceOption = "cpu",
@@ -76,38 +153,122 @@ def fit(
 
     The scan is matched to the template first, wherever the two stand. Writes fitted.ply, coloured by what was seen and what
     was made up, fit.npz, fit.json, a summary and a picture, by default into a folder named after the scan.
+
+    With a folder of scans, or a list of them, each scan gets its own folder, fits.csv has a row for each, and gallery.html
+    shows all of them, worst first. If it is interrupted, run the same command again to resume.
     """
     console = Console(as_json=as_json, quiet=quiet)
-    folder = output or Path(f"{scan.stem}-fit")
-    weights = model_file(model)
-    check_folder(folder, WRITES, [scan, template, weights])
-    for path in (scan, template):
-        if not path.is_file():
-            raise ValueError(f"file not found: {path}; give {_FILES}")
-    from partwhole.registration import fit as fit_template
+    request = requested(FITS, scan, template, pairs).with_landmarks(landmarks or [], console)
+    folder = output or request.folder
+    request.check(folder, model)
+    if seen_only and not statistics:
+        raise ValueError("--seen-only says what counts in --statistics; give both")
+    if statistics:
+        _check_statistics(request.entries)
+    choices = {
+        "hold": hold,
+        "stiffness": stiffness,
+        "model": model,
+        "refine": refine,
+        "read_out": read_out,
+        "units": units,
+        "up": up,
+        "yaw_steps": yaw_steps,
+        "repair": repair,
+        "picture": picture,
+        "landmarks": [str(path) for path in landmarks or ()],
+    }
+    if not request.many:
+        for path in (request.entries[0].part, request.entries[0].whole):
+            existing_surface(path)
+    options, matching = FitOptions(hold=hold, stiffness=stiffness), MatchOptions(refine, read_out, up, yaw_steps)
+    session = open_session(model, matching, device, open_cache(cache, console), console, units=units)
+    work = _Work(session, options, choices, console)
+    if request.many:
+        check_torch(device)
+        _fit_many(request.entries, output_folder(folder), work, console, statistics=statistics, seen_only=seen_only)
+        return
+    summary = work(request.entries[0], folder)
+    _print_summary(console, summary)
+    console.finish({**summary, "notes": console.notes})
 
-    choices = FitOptions(hold=hold, stiffness=stiffness)
-    matching = MatchOptions(refine, read_out, up, yaw_steps)
-    with plain_memory_errors(), console.stage_progress() as report:
-        fitted = fit_template(
-            scan,
-            template,
-            model=weights,
-            options=choices,
-            match_options=matching,
-            units=units,
-            repair=repair,
-            device=device,
-            cache=open_cache(cache, console),
-            progress=report,
+
+class _Work:
+    """Fits the template to one scan after the other."""
+
+    def __init__(
+        self, session: MatchSession, options: FitOptions, choices: Mapping[str, Any], console: Console
+    ) -> None:
+        self.choices, self.console = choices, console
+        self._session, self._options = session, options
+
+    def __call__(self, entry: Entry, place: Path) -> dict[str, Any]:
+        """Fit the template to a scan, write everything into a folder, and give the summary."""
+        from partwhole.registration import fit_in_session
+
+        with plain_memory_errors(), self.console.stage_progress() as report:
+            fitted = fit_in_session(
+                self._session,
+                existing_surface(entry.part),
+                existing_surface(entry.whole),
+                options=self._options,
+                landmarks=[str(file) for file in entry.landmarks] or None,
+                repair=self.choices["repair"],
+                progress=report,
+            )
+        asked = {
+            "scan": str(entry.part),
+            "template": str(entry.whole),
+            "landmark_files": [str(file) for file in entry.landmarks],
+            "choices": self.choices,
+        }
+        return write_fit(output_folder(place), fitted, asked, picture=self.choices["picture"])
+
+
+def _fit_many(
+    entries: Sequence[Entry], folder: Path, work: _Work, console: Console, *, statistics: bool, seen_only: bool
+) -> None:
+    rows = work_through(entries, folder, FITS, work.choices, work, console)
+    console.say(count_states(rows, FITS))
+    files = {"fits": folder / FITS.table, "gallery": folder / GALLERY}
+    found = _statistics(rows, folder, console, seen_only=seen_only) if statistics else {}
+    write_fit_gallery(folder, rows, found)
+    console.say_files({**files, **found})
+    console.finish({"scans": rows, "notes": console.notes, "files": {**files, **found}})
+    raise_failures(rows, FITS)
+
+
+def _check_statistics(entries: Sequence[Entry]) -> None:
+    """Raise ValueError if these scans can't be compared, before anything is computed."""
+    if len(entries) < 2:
+        raise ValueError("--statistics compares the templates fitted to many scans; give a folder of scans or --pairs")
+    first = entries[0].whole
+    other = next((entry.whole for entry in entries if entry.whole.resolve() != first.resolve()), None)
+    if other is not None:
+        raise ValueError(f"--statistics needs one template for all scans; these have {first} and {other}")
+
+
+def _statistics(rows: Rows, folder: Path, console: Console, *, seen_only: bool) -> dict[str, Path]:
+    """The files of the mean shape and the components of what was fitted; none, with a note, of fewer than two scans."""
+    fitted = [row for row in rows if row["state"] != FAILED]
+    if len(fitted) < 2:
+        console.note(f"no statistics: they need at least two fitted scans, and there are {len(fitted)}")
+        return {}
+    doubted = [row["name"] for row in fitted if row["warnings"]]
+    if doubted:
+        console.note(
+            f"{counted(len(doubted), 'scan')} with warnings counted in the statistics: {', '.join(doubted)}; move those that "
+            "do not belong elsewhere, and run the same command again"
         )
-    summary: dict[str, Any] = write_fit(folder, fitted, picture=picture)
+    return write_statistics(folder, [row["name"] for row in fitted], seen_only=seen_only)
+
+
+def _print_summary(console: Console, summary: dict[str, Any]) -> None:
     for text in summary["notes"]:
         console.note(text)
-    console.table(summary_rows(summary), head=("", f"{template.name} → {scan.name}"))
+    console.table(summary_rows(summary), head=("", f"{Path(summary['template']).name} → {Path(summary['scan']).name}"))
     for text in summary["warnings"]:
         console.say(f"warning: {text}")
     if not summary["warnings"]:
         console.say("no warnings")
     console.say_files(summary["files"])
-    console.finish({**summary, "notes": console.notes})

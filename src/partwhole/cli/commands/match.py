@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
+from partwhole.cli.shared.batch.entries import Entry, requested
+from partwhole.cli.shared.batch.kind import Kind
+from partwhole.cli.shared.batch.run import count_states, raise_failures, work_through
 from partwhole.cli.shared.console import Console, plain_memory_errors
-from partwhole.cli.shared.imported import can_be_cached, imported_method
-from partwhole.cli.shared.match_batch import (
-    TABLE,
-    Entry,
-    count_states,
-    landmark_files,
-    list_beside,
-    match_list,
-    pair_folders,
-    read_list,
+from partwhole.cli.shared.match_options import (
+    SURFACE_FILES,
+    LandmarksOption,
+    ReadOutOption,
+    RepairBothOption,
+    ResultCacheOption,
+    UnitsOption,
+    UpOption,
+    YawStepsOption,
+    existing_surface,
+    open_session,
 )
 from partwhole.cli.shared.match_output import (
+    SUMMARY,
     WRITES,
     summary_of,
     summary_rows,
@@ -38,27 +43,16 @@ from partwhole.cli.shared.options import (
     OutputOption,
     QuietOption,
     RefineOption,
-    below,
-    check_folder,
     check_torch,
-    is_import_path,
-    model_file,
     open_cache,
     output_folder,
 )
 from partwhole.matching.config import MatchOptions
-from partwhole.matching.network.weights import model_path
-from partwhole.matching.session import MatchSession
-from partwhole.mesh.formats.common import counted
 from partwhole.store.cache import Cache
 
-if TYPE_CHECKING:
-    from partwhole.matching.search.method import Method
-
-_FILES = "an OFF, OBJ, PLY, STL, GLB or VTK file"
-
 PartArgument = Annotated[
-    Path | None, typer.Argument(metavar="PART", help=f"The part: {_FILES}, or a folder of parts.", show_default=False)
+    Path | None,
+    typer.Argument(metavar="PART", help=f"The part: {SURFACE_FILES}, or a folder of parts.", show_default=False),
 ]
 WholeArgument = Annotated[
     Path | None,
@@ -68,39 +62,6 @@ PairsOption = Annotated[
     Path | None,
     typer.Option(
         metavar="LIST.csv", help="Match many pairs: a table with columns part, whole and, if you like, name. Resumable."
-    ),
-]
-ReadOutOption = Annotated[
-    Literal["lateration", "spectral", "features", "zoomout"],
-    typer.Option(
-        help="How the map is read from the network: features (nearest features), spectral (smoothed by a functional map), "
-        "zoomout (spectral, then ZoomOut) or lateration (spectral, then refined by distances)."
-    ),
-]
-UnitsOption = Annotated[
-    str,
-    typer.Option(
-        help="auto, same, any (unknown), a factor for the part, or the units of part and whole, such as mm:m."
-    ),
-]
-UpOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="AXIS",
-        help="Axis that points up in the files: y, z, -z …; z:y for part and whole; auto to search. That of the model if "
-        "not given.",
-    ),
-]
-YawStepsOption = Annotated[
-    int | None,
-    typer.Option(
-        min=1, max=64, help="Rotations about the vertical to try; as many as the model asks for if not given."
-    ),
-]
-RepairBothOption = Annotated[
-    bool | None,
-    typer.Option(
-        "--repair/--no-repair", help="Repair both meshes. If not given, only one that can't be read otherwise."
     ),
 ]
 MaxVerticesOption = Annotated[
@@ -115,22 +76,23 @@ ReportOption = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Write what --output writes, and report.html: one page to look at and to share."),
 ]
-LandmarksOption = Annotated[
-    list[Path] | None,
-    typer.Option(
-        metavar="FILE",
-        help="Places that are known: a CSV with columns part and whole, numbers of vertices; or give it twice, for landmarks "
-        "of the part and of the whole with the same labels (CSV, .mrk.json of 3D Slicer, .pp of MeshLab). For many parts the "
-        "first is a folder of files named like the parts.",
-    ),
-]
-ResultCacheOption = Annotated[
-    bool,
-    typer.Option(
-        "--cache/--no-cache",
-        help="Cache results, and return one that was computed before; in PARTWHOLE_CACHE or ~/.cache/partwhole.",
-    ),
-]
+
+MATCHES = Kind(
+    part="part",
+    whole="whole",
+    noun="pair",
+    participle="matched",
+    done="done",
+    before="finished before",
+    result="match",
+    result_of_many="matches",
+    writes=WRITES,
+    summary=SUMMARY,
+    table="pairs.csv",
+    of_all=(),
+    columns={"doubtful": itemgetter("doubtful"), "distortion": itemgetter("distortion")},
+    said=lambda row: f"{100 * row['doubtful']:.0f} % doubtful",
+)
 
 
 def match(
@@ -166,9 +128,9 @@ def match(
     console = Console(as_json=as_json, quiet=quiet)
     if output is not None and report is not None:
         raise ValueError("--report writes what --output does, and more; give one of them")
-    request = _with_landmarks(_requested(part, whole, pairs), landmarks or [], console)
+    request = requested(MATCHES, part, whole, pairs).with_landmarks(landmarks or [], console)
     folder = output or report or request.folder
-    _check(request, folder, model, option="--output" if report is None else "--report")
+    request.check(folder, model, option="--output" if report is None else "--report")
     choices = {
         "model": model,
         "refine": refine,
@@ -184,67 +146,11 @@ def match(
     work = _Work(choices, device, open_cache(cache, console), console, page=report is not None)
     if request.many:
         check_torch(device)
-        _match_many(list(request.entries), output_folder(folder), choices, work, console)
+        _match_many(request.entries, output_folder(folder), choices, work, console)
         return
     summary = work(request.entries[0], folder)
     _print_summary(console, summary)
     console.finish({**summary, "notes": console.notes})
-
-
-@dataclass(frozen=True)
-class _Request:
-    """The pairs to match, the default folder for the results, and the list that names the pairs if there is one."""
-
-    entries: Sequence[Entry]
-    folder: Path
-    listed: Path | None = None
-    many: bool = True
-
-    @property
-    def reads(self) -> list[Path | None]:
-        return [self.listed, *(file for entry in self.entries for file in (entry.part, entry.whole, *entry.landmarks))]
-
-    @property
-    def writes(self) -> list[str]:
-        if not self.many:
-            return list(WRITES)
-        return [TABLE, *(file for entry in self.entries for file in below(entry.name, WRITES))]
-
-
-def _requested(part: Path | None, whole: Path | None, pairs: Path | None) -> _Request:
-    if pairs is not None:
-        if part is not None:
-            raise ValueError("give a part and a whole, or --pairs, not both")
-        return _Request(read_list(pairs), Path(f"{pairs.stem}-matches"), pairs)
-    if part is None or whole is None:
-        raise ValueError("give a part and a whole, or --pairs with a list of them")
-    if not (part.is_dir() or whole.is_dir()):
-        return _Request([Entry("", part, whole)], Path(f"{part.stem}-match"), many=False)
-    listed = list_beside(part, whole)
-    entries = pair_folders(part, whole) if listed is None else read_list(listed, part, whole)
-    return _Request(entries, Path(f"{part.resolve().stem}-matches"), listed)
-
-
-def _with_landmarks(request: _Request, given: list[Path], console: Console) -> _Request:
-    """The request with the files of landmarks of each pair."""
-    if not given:
-        return request
-    entries = [replace(entry, landmarks=landmark_files(entry, given, many=request.many)) for entry in request.entries]
-    without = sum(not entry.landmarks for entry in entries)
-    if without:
-        console.note(
-            f"{counted(without, 'part')} of {len(entries)} matched without landmarks: no file is named like them"
-        )
-    return replace(request, entries=entries)
-
-
-def _check(request: _Request, folder: Path, model: str, *, option: str) -> None:
-    """Raise ValueError if there is no such model, or if a file that is read would be overwritten."""
-    reads = [*request.reads]
-    if not is_import_path(model):
-        weights = model_path(model)
-        reads.append(weights / "model.safetensors" if weights.is_dir() else weights)
-    check_folder(folder, request.writes, reads, option=option)
 
 
 class _Work:
@@ -256,20 +162,13 @@ class _Work:
         self.choices, self.cache, self.console, self.page = choices, cache, console, page
         options = MatchOptions(**{name: choices[name] for name in ("refine", "read_out", "up", "yaw_steps")})
         sizes = {name: choices[name] for name in ("units", "max_vertices")}
-        model: Path | Method
-        if is_import_path(choices["model"]):
-            check_torch(device)
-            model = imported_method(choices["model"], device)
-            cache = cache if cache is not None and can_be_cached(model, console) else None
-        else:
-            model = model_file(choices["model"])
-        self._session = MatchSession(model, options, **sizes, device=device, cache=cache)
+        self._session = open_session(choices["model"], options, device, cache, console, **sizes)
 
     def __call__(self, entry: Entry, place: Path) -> dict[str, Any]:
         """Match a pair into a folder, and give its summary."""
         start = time.perf_counter()
         with plain_memory_errors(), self.console.stage_progress() as report:
-            part, whole = (_existing(path) for path in (entry.part, entry.whole))
+            part, whole = (existing_surface(path) for path in (entry.part, entry.whole))
             landmarks = list(entry.landmarks) or None
             found = self._session.match(
                 part, whole, repair=self.choices["repair"], progress=report, landmarks=landmarks
@@ -306,23 +205,13 @@ def _write_page(folder: Path) -> None:
     export_report(read_result(folder).simplified(), folder / "report.html")
 
 
-def _existing(path: Path) -> Path:
-    if not path.is_file():
-        raise ValueError(f"file not found: {path}; give {_FILES}")
-    return path
-
-
-def _match_many(entries: list[Entry], folder: Path, choices: dict[str, Any], work: _Work, console: Console) -> None:
-    rows = match_list(entries, folder, choices, work, console)
-    console.say(count_states(rows))
-    console.say(f"wrote {folder / TABLE}")
-    console.finish({"pairs": rows, "notes": console.notes, "files": {"pairs": folder / TABLE}})
-    failed = [row for row in rows if row["state"] == "failed"]
-    if failed:
-        raise ValueError(
-            f"{len(failed)} of {len(rows)} pairs could not be matched; the first is {failed[0]['name']}: "
-            f"{failed[0]['reason']}"
-        )
+def _match_many(entries: Sequence[Entry], folder: Path, choices: dict[str, Any], work: _Work, console: Console) -> None:
+    rows = work_through(entries, folder, MATCHES, choices, work, console)
+    table = folder / MATCHES.table
+    console.say(count_states(rows, MATCHES))
+    console.say(f"wrote {table}")
+    console.finish({"pairs": rows, "notes": console.notes, "files": {"pairs": table}})
+    raise_failures(rows, MATCHES)
 
 
 def _print_summary(console: Console, summary: dict[str, Any]) -> None:

@@ -1,26 +1,50 @@
-"""What `partwhole fit` writes: the fitted template, its arrays, a summary, and a picture."""
+"""What `partwhole fit` writes: the fitted template, its arrays, a summary, a picture; of many a gallery and statistics."""
 
 from __future__ import annotations
 
+import csv
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from partwhole.cli.shared.console import write_json, write_text
 from partwhole.cli.shared.match_output import MOST_DRAWN, as_options
 from partwhole.matching.scans.units import percent
+from partwhole.mesh.formats.common import counted
 from partwhole.store.text import escaped
 
 if TYPE_CHECKING:
+    import numpy as np
+    from jaxtyping import Float, UInt8
+
+    from partwhole.mesh import Mesh
     from partwhole.registration.result import FittedTemplate
+    from partwhole.registration.statistics import ShapeStatistics
+    from partwhole.viewer.figures.render import Camera
+    from partwhole.viewer.gallery import Card, Level, Section
 
-PICTURE, REPORT = "fit.png", "summary.md"
+ARRAYS, PICTURE, REPORT, SUMMARY = "fit.npz", "fit.png", "summary.md", "fit.json"
 # fit.json comes last, so where it is the fit is complete
-WRITES = ("fitted.ply", "fit.npz", "result.json", PICTURE, REPORT, "fit.json")
+WRITES = ("fitted.ply", ARRAYS, "result.json", PICTURE, REPORT, SUMMARY)
+GALLERY, STATISTICS = "gallery.html", "statistics"
+MODES = "components.png"
 _PANEL_HEIGHT = 460
+# components of which meshes are written and drawn, and of which the gallery says how much they explain
+_MODES, _LISTED_COMPONENTS = 3, 10
 
 
-def write_fit(folder: Path, fitted: FittedTemplate, *, picture: bool) -> dict[str, Any]:
-    """Write everything, and return the summary with the files."""
+def write_fit(folder: Path, fitted: FittedTemplate, asked: Mapping[str, Any], *, picture: bool) -> dict[str, Any]:
+    """Write everything, and return the summary with the files.
+
+    Parameters
+    ----------
+    folder : of the result
+    fitted : the result
+    asked : for the summary too: the files of scan and template, and options
+    picture : whether to draw one
+    """
     files: dict[str, Path] = {}
     # a picture of another fit must not stand beside this one
     (folder / PICTURE).unlink(missing_ok=True)
@@ -29,12 +53,15 @@ def write_fit(folder: Path, fitted: FittedTemplate, *, picture: bool) -> dict[st
         files[PICTURE] = folder / PICTURE
         _draw(fitted, files[PICTURE])
     files[REPORT] = folder / REPORT
-    summary = fitted.summary()
+    size = fitted.mesh.area**0.5
+    areas = fitted.mesh.vertex_areas / fitted.mesh.area
+    summary = {**fitted.summary(), "size": size, "expected_error_of_size": float(areas @ fitted.expected_error) / size}
+    summary |= asked
     for name in ("notes", "warnings"):
         summary[name] = [_as_options(text) for text in summary[name]]
     summary["files"] = {**saved, **files}
     write_text(files[REPORT], markdown(summary))
-    write_json(saved["fit.json"], summary)
+    write_json(saved[SUMMARY], summary)
     return summary
 
 
@@ -67,6 +94,119 @@ def markdown(summary: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def write_fit_gallery(folder: Path, rows: Sequence[Mapping[str, Any]], statistics: Mapping[str, Path]) -> Path:
+    """One page over all scans, worst first: what failed, then what has warnings, each by the error that is expected.
+
+    Parameters
+    ----------
+    folder : of all results
+    rows : of the table of results; what was fitted has a folder of its name
+    statistics : files of the mean shape and its components, if they were written
+    """
+    from partwhole.registration.result import SOURCE_COLORS
+    from partwhole.viewer.gallery import write_gallery
+
+    ranked = sorted(rows, key=_badness)
+    cards = [_card(folder, row) for row in ranked]
+    templates = {Path(row["template"]).name for row in rows}
+    title = f"{counted(len(rows), 'scan')}, fitted with {', '.join(sorted(templates)) if len(templates) < 4 else 'templates'}"
+    levels = Counter(card.level for card in cards)
+    said = [f"{levels[level]} {text}" for level, text in _LEVELS.items() if levels[level]]
+    names = ("seen", "between what was seen", "made up")
+    colors = {name: "#" + bytes(color.tolist()).hex() for name, color in zip(names, SOURCE_COLORS, strict=True)}
+    write_gallery(
+        folder / GALLERY,
+        title,
+        f"{', '.join(said)}. Worst first. Lengths are in √area of the fitted template.",
+        cards,
+        colors=colors,
+        sections=[_statistics_section(statistics)] if statistics else (),
+    )
+    return folder / GALLERY
+
+
+_LEVELS: dict[Level, str] = {"failed": "failed", "warned": "with warnings", "fine": "without warnings"}
+
+
+def _badness(row: Mapping[str, Any]) -> tuple[bool, bool, float, str]:
+    """Smallest first: failed before warned before fine, then by the error that is expected, then by name."""
+    return "reason" not in row, not row.get("warnings"), -float(row.get("expected_error", 0)), row["name"]
+
+
+def _card(folder: Path, row: Mapping[str, Any]) -> Card:
+    from partwhole.viewer.gallery import Card
+
+    if "reason" in row:
+        return Card(row["name"], "failed", row["state"], reason=row["reason"], facts=[("scan", row["scan"])])
+    summary = json.loads((folder / row["name"] / SUMMARY).read_text(encoding="utf-8"))
+    picture = folder / row["name"] / PICTURE
+    distance, shares = summary["distance"], summary["shares"]
+    facts = [
+        ("expected error", percent(summary["expected_error_of_size"])),
+        ("distance to the scan, where seen", _of_size(distance["seen_mean"], summary)),
+        ("scan covered", percent(summary["scan_covered"])),
+        ("largest distance, where seen", _of_size(distance["seen_max"], summary)),
+        ("triangles turned over", str(summary["flipped_faces"])),
+        ("intersecting pairs of triangles", str(summary["intersecting_pairs"])),
+        ("√area, in units of the scan", f"{summary['size']:.3g}"),
+    ]
+    return Card(
+        row["name"],
+        "warned" if summary["warnings"] else "fine",
+        row["state"],
+        row["name"],
+        shares=dict(zip(("seen", "between what was seen", "made up"), shares.values(), strict=True)),
+        facts=facts,
+        warnings=summary["warnings"],
+        picture=picture if picture.is_file() else None,
+        caption=f"{row['name']}: the scan, and the fitted template, from two sides",
+    )
+
+
+def _of_size(length: float | None, summary: Mapping[str, Any]) -> str:
+    return "–" if length is None else percent(length / summary["size"])
+
+
+def _statistics_section(files: Mapping[str, Path]) -> Section:
+    from partwhole.viewer.gallery import Section
+
+    with files["components.csv"].open(encoding="utf-8") as file:
+        components = list(csv.DictReader(file))
+    head = ("component", "explains", "so far")
+    rows = [
+        (one["component"], percent(float(one["explained"])), percent(float(one["explained_so_far"])))
+        for one in components[:_LISTED_COMPONENTS]
+    ]
+    return Section(
+        "Mean shape and principal components",
+        "How the fitted templates differ, once position, direction and size are taken away. Component by component: the mean "
+        "less and plus two standard deviations.",
+        [head, *rows],
+        files.get(MODES),
+        "the mean shape, and the mean less and plus two standard deviations of the first components",
+        STATISTICS,
+    )
+
+
+def write_statistics(folder: Path, names: Sequence[str], *, seen_only: bool) -> dict[str, Path]:
+    """The mean shape and the principal components of the fitted templates in these folders, in a folder of their own."""
+    import numpy as np
+
+    from partwhole.mesh import Mesh
+    from partwhole.registration import shape_statistics
+
+    meshes, seen = [], []
+    for name in names:
+        with np.load(folder / name / ARRAYS) as held:
+            meshes.append(Mesh(held["vertices"], held["faces"], name=name))
+            seen.append(held["source"] == 0)
+    found = shape_statistics(meshes, seen=np.array(seen) if seen_only else None)
+    files = found.save(folder / STATISTICS, names=names, modes=_MODES)
+    files[MODES] = folder / STATISTICS / MODES
+    _draw_modes(found, files[MODES])
+    return files
+
+
 def _as_options(text: str) -> str:
     """As `as_options`, for arguments of `pw.fit` too.
 
@@ -81,22 +221,54 @@ def _as_options(text: str) -> str:
 def _draw(fitted: FittedTemplate, path: Path) -> None:
     import numpy as np
 
-    from partwhole.mesh import decimate
     from partwhole.store.atomic import saved
-    from partwhole.viewer.figures.map_figures import drawn, side_by_side, two_sides
+    from partwhole.viewer.figures.map_figures import side_by_side, two_sides
     from partwhole.viewer.figures.render import automatic_camera
 
-    panels = []
     camera = automatic_camera(fitted.mesh)
     grey = np.full((fitted.match.part.n_vertices, 3), 0.72)
-    for name, mesh, coat in (
-        ("scan", fitted.match.part, grey),
-        ("fitted template", fitted.mesh, fitted.colors / 255),
-    ):
-        shown, rows = mesh, np.arange(mesh.n_vertices)
-        if mesh.n_vertices > MOST_DRAWN:
-            fewer = decimate(mesh, MOST_DRAWN)
-            shown, rows = fewer.mesh, fewer.to_fine
-        for view, side in two_sides(camera):
-            panels.append((drawn(shown, view, _PANEL_HEIGHT, coat[rows]), f"{name}, {side}"))
+    panels = [
+        (_drawn(mesh, view, coat), f"{name}, {side}")
+        for name, mesh, coat in (
+            ("scan", fitted.match.part, grey),
+            ("fitted template", fitted.mesh, fitted.colors / 255),
+        )
+        for view, side in two_sides(camera)
+    ]
     saved(side_by_side(panels), path)
+
+
+def _draw_modes(found: ShapeStatistics, path: Path) -> None:
+    """The mean, and the mean less and plus two standard deviations; coloured by how far the surface moves."""
+    import numpy as np
+
+    from partwhole.mesh import Mesh
+    from partwhole.store.atomic import saved
+    from partwhole.viewer.figures.map_figures import side_by_side
+    from partwhole.viewer.figures.render import automatic_camera, colormap
+
+    assert found.faces is not None
+    mean = Mesh(found.mean, found.faces)
+    camera = automatic_camera(mean)
+    panels = [(_drawn(mean, camera, np.full((mean.n_vertices, 3), 0.72)), "mean")]
+    table = colormap("viridis")
+    for j in range(min(_MODES, len(found.components))):
+        moves = np.linalg.norm(found.components[j], axis=1)
+        coat = table[np.rint(moves / moves.max() * (len(table) - 1)).astype(np.int64)]
+        for sign, by in (("−", -2.0), ("+", 2.0)):
+            panels.append((_drawn(Mesh(found.mode(j, by), found.faces), camera, coat), f"{sign} component {j + 1}"))
+    saved(side_by_side(panels), path)
+
+
+def _drawn(mesh: Mesh, view: Camera, coat: Float[np.ndarray, "n 3"]) -> UInt8[np.ndarray, "h w 4"]:
+    """One panel; a large mesh with fewer vertices."""
+    import numpy as np
+
+    from partwhole.mesh import decimate
+    from partwhole.viewer.figures.map_figures import drawn
+
+    shown, rows = mesh, np.arange(mesh.n_vertices)
+    if mesh.n_vertices > MOST_DRAWN:
+        fewer = decimate(mesh, MOST_DRAWN)
+        shown, rows = fewer.mesh, fewer.to_fine
+    return drawn(shown, view, _PANEL_HEIGHT, coat[rows])

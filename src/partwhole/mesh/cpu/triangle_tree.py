@@ -148,6 +148,7 @@ def _place(points, p, x, faces, f, weights):
         v = 1 - w
     elif va + vb + vc > 0:
         v, w = vb / (va + vb + vc), vc / (va + vb + vc)
+    # rounding must not take a point off its triangle
     weights[0], weights[1], weights[2] = max(1 - v - w, 0.0), v, w
     off0, off1, off2 = ap0 - v * ab0 - w * ac0, ap1 - v * ab1 - w * ac1, ap2 - v * ab2 - w * ac2
     return off0 * off0 + off1 * off1 + off2 * off2

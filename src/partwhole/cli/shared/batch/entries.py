@@ -1,34 +1,34 @@
-"""`partwhole match` for many pairs: which ones a list or two folders name, which are done, and the table of results."""
+"""Which pairs a command works on: one, those of a list, or those of two folders; each with a name and its landmarks."""
 
 from __future__ import annotations
 
-import csv
-import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-from partwhole.cli.shared.console import Console, write_text
-from partwhole.cli.shared.match_output import SUMMARY
+from partwhole.cli.shared.batch.kind import Kind
+from partwhole.cli.shared.console import Console
+from partwhole.cli.shared.options import below, check_folder, is_import_path
 from partwhole.datasets.synthetic.folder import mesh_files, named_surface, surface_files
+from partwhole.matching.network.weights import model_path
 from partwhole.mesh.formats.common import counted
 from partwhole.mesh.formats.detect import FORMATS
 from partwhole.mesh.landmarks import ENDINGS
 from partwhole.store.text import table_rows
 
-# the table of results; the list that `partwhole dataset make` writes has the same name
-TABLE = "pairs.csv"
-_COLUMNS_READ = ("part", "whole", "name")
-_COLUMNS_WRITTEN = ("name", "part", "whole", "state", "doubtful", "distortion", "warnings", "reason")
+# the list that `partwhole dataset make` writes; the table of results of `partwhole match` has the same name
+LIST = "pairs.csv"
+_COLUMNS = ("part", "whole", "name")
+# what the columns are called in lists of scans
+_ALSO = {"scan": "part", "template": "whole"}
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A pair to match: the files of a part and of its whole, the name of the folder of the result, and files of landmarks."""
+    """A pair: the files of a part and of its whole, the name of the folder of the result, and files of landmarks."""
 
     name: str
     part: Path
@@ -36,28 +36,101 @@ class Entry:
     landmarks: tuple[Path, ...] = ()
 
 
-def read_list(path: Path, parts: Path | None = None, wholes: Path | None = None) -> list[Entry]:
-    """Pairs from a CSV file: columns part and whole, and name where there is one.
+@dataclass(frozen=True)
+class Request:
+    """What a command was asked to work on.
+
+    Attributes
+    ----------
+    kind : of command
+    entries : the pairs
+    folder : for the results, unless another one is given
+    listed : the list that names the pairs, if there is one
+    many : False for two files, whose results go into the folder itself
+    """
+
+    kind: Kind
+    entries: Sequence[Entry]
+    folder: Path
+    listed: Path | None = None
+    many: bool = True
+
+    @property
+    def reads(self) -> list[Path | None]:
+        """All files that are read."""
+        return [self.listed, *(file for entry in self.entries for file in (entry.part, entry.whole, *entry.landmarks))]
+
+    @property
+    def writes(self) -> list[str]:
+        """Patterns of all files that are written."""
+        kind = self.kind
+        if not self.many:
+            return list(kind.writes)
+        return [kind.table, *kind.of_all, *(file for entry in self.entries for file in below(entry.name, kind.writes))]
+
+    def with_landmarks(self, given: list[Path], console: Console) -> Request:
+        """The same with the files of landmarks of each pair."""
+        if not given:
+            return self
+        entries = [replace(entry, landmarks=landmark_files(entry, given, many=self.many)) for entry in self.entries]
+        without = sum(not entry.landmarks for entry in entries)
+        if without:
+            console.note(
+                f"{counted(without, self.kind.part)} of {len(entries)} {self.kind.participle} without landmarks: no file is "
+                "named like them"
+            )
+        return replace(self, entries=entries)
+
+    def check(self, folder: Path, model: str, *, option: str = "--output") -> None:
+        """Raise ValueError if there is no such model, or if a file that is read would be overwritten."""
+        reads = [*self.reads]
+        if not is_import_path(model):
+            weights = model_path(model)
+            reads.append(weights / "model.safetensors" if weights.is_dir() else weights)
+        check_folder(folder, self.writes, reads, option=option)
+
+
+def requested(kind: Kind, part: Path | None, whole: Path | None, pairs: Path | None) -> Request:
+    """The pairs that two arguments, files or folders, or a list name."""
+    both = f"a {kind.part} and a {kind.whole}"
+    if pairs is not None:
+        if part is not None:
+            raise ValueError(f"give {both}, or --pairs, not both")
+        entries, of_all = read_list(pairs, kind=kind), f"{pairs.stem}-{kind.result_of_many}"
+        return Request(kind, entries, Path(of_all), pairs)
+    if part is None or whole is None:
+        raise ValueError(f"give {both}, or --pairs with a list of them")
+    if not (part.is_dir() or whole.is_dir()):
+        return Request(kind, [Entry("", part, whole)], Path(f"{part.stem}-{kind.result}"), many=False)
+    listed = list_beside(part, whole)
+    entries = pair_folders(part, whole, kind=kind) if listed is None else read_list(listed, part, whole, kind=kind)
+    return Request(kind, entries, Path(f"{part.resolve().stem}-{kind.result_of_many}"), listed)
+
+
+def read_list(
+    path: Path, parts: Path | None = None, wholes: Path | None = None, *, kind: Kind | None = None
+) -> list[Entry]:
+    """Pairs from a CSV file: columns part and whole, or scan and template, and name where there is one.
 
     Cells are paths relative to the folder of the file, or names of files, with or without their extensions, in the folders
     of parts and of wholes (default: parts/ and wholes/ beside the file), as in the list that `partwhole dataset make`
     writes. A header is optional: without one the columns are part, whole and name.
     """
     if path.is_dir():
-        raise ValueError(f"--pairs {path} is a folder; give the list itself, such as {path / TABLE}")
+        raise ValueError(f"--pairs {path} is a folder; give the list itself, such as {path / LIST}")
     rows = _rows(path)
-    head = [cell.strip().lower() for cell in rows[0]]
-    columns = {name: place for place, name in enumerate(_COLUMNS_READ)}
+    head = [_ALSO.get(name, name) for name in _head(rows)]
+    columns = {name: place for place, name in enumerate(_COLUMNS)}
     known = _Surfaces(path.parent, parts or path.parent / "parts", wholes or path.parent / "wholes")
     if {"part", "whole"} <= set(head):
-        columns = {name: head.index(name) for name in _COLUMNS_READ if name in head}
+        columns = {name: head.index(name) for name in _COLUMNS if name in head}
         rows = rows[1:]
         if not rows:
             raise ValueError(f"{path} has a header and no pairs")
     elif len(head) > 1 and not any(known.might_be(cell) for cell in rows[0][:2]):
         raise ValueError(
-            f"{path} has the columns {', '.join(cell.strip() for cell in rows[0])}; it should have part and whole, and may "
-            "have name: rename them in its first line"
+            f"{path} has the columns {', '.join(cell.strip() for cell in rows[0])}; it should have part and whole, or "
+            "scan and template, and may have name: rename them in its first line"
         )
     entries: list[Entry] = []
     for number, row in enumerate(rows, start=1):
@@ -66,10 +139,10 @@ def read_list(path: Path, parts: Path | None = None, wholes: Path | None = None)
             raise ValueError(f"{path}, pair {number}: {','.join(row)!r} should be part,whole or part,whole,name")
         part, whole = known.part(cells["part"]), known.whole(cells["whole"])
         entries.append(Entry(cells.get("name") or f"{part.stem}-{whole.stem}", part, whole))
-    return _with_unique_names(entries)
+    return _with_unique_names(entries, kind)
 
 
-def pair_folders(parts: Path, wholes: Path) -> list[Entry]:
+def pair_folders(parts: Path, wholes: Path, *, kind: Kind | None = None) -> list[Entry]:
     """The pairs of two paths, at least one of which is a folder of meshes.
 
     A single whole is that of every part; several must have the names of their parts.
@@ -81,7 +154,7 @@ def pair_folders(parts: Path, wholes: Path) -> list[Entry]:
         others = [part for part in of_parts if not (part.exists() and part.samefile(whole))]
         if not others:
             raise ValueError(f"{parts} holds no mesh but the whole, {whole}; give a folder of parts")
-        return _with_unique_names([Entry(f"{part.stem}-{whole.stem}", part, whole) for part in others])
+        return _with_unique_names([Entry(f"{part.stem}-{whole.stem}", part, whole) for part in others], kind)
     by_name: dict[str, list[Path]] = {}
     for whole in of_wholes:
         by_name.setdefault(whole.stem, []).append(whole)
@@ -91,7 +164,7 @@ def pair_folders(parts: Path, wholes: Path) -> list[Entry]:
             f"which of the {len(of_wholes)} meshes in {wholes} is the whole of {alone[0].name}? name them alike, or give "
             "--pairs a list with the columns part,whole"
         )
-    return _with_unique_names([Entry(part.stem, part, by_name[part.stem][0]) for part in of_parts])
+    return _with_unique_names([Entry(part.stem, part, by_name[part.stem][0]) for part in of_parts], kind)
 
 
 def landmark_files(entry: Entry, given: list[Path], *, many: bool) -> tuple[Path, ...]:
@@ -163,11 +236,15 @@ def _meshes(path: Path) -> list[Path]:
 
 def list_beside(parts: Path, wholes: Path) -> Path | None:
     """The list of pairs beside two folders, if there is one; a table of results, of the same name, is not taken for it."""
-    path = parts.resolve().parent / TABLE
+    path = parts.resolve().parent / LIST
     if not (parts.is_dir() and wholes.is_dir() and path.is_file() and wholes.resolve().parent == path.parent):
         return None
-    head = {cell.strip().lower() for cell in _rows(path)[0]}
+    head = {_ALSO.get(name, name) for name in _head(_rows(path))}
     return path if {"part", "whole"} <= head and "state" not in head else None
+
+
+def _head(rows: list[list[str]]) -> list[str]:
+    return [cell.strip().lower() for cell in rows[0]]
 
 
 def _rows(path: Path) -> list[list[str]]:
@@ -181,90 +258,14 @@ def _rows(path: Path) -> list[list[str]]:
     return rows
 
 
-def match_list(
-    entries: list[Entry],
-    folder: Path,
-    choices: Mapping[str, Any],
-    one: Callable[[Entry, Path], dict[str, Any]],
-    console: Console,
-) -> list[dict[str, Any]]:
-    """Match each pair into a folder of its own; pairs that were finished with the same choices are left alone.
-
-    Parameters
-    ----------
-    entries : what to match
-    folder : for all results; its pairs.csv has a row for each pair
-    choices : that a finished result must have been made with
-    one : matches a pair into its folder and returns its summary
-    console : for progress
-    """
-    done: list[dict[str, Any]] = []
-    for number, entry in enumerate(entries, start=1):
-        place = folder / entry.name
-        row: dict[str, Any] = {"name": entry.name, "part": str(entry.part), "whole": str(entry.whole)}
-        before = _finished(place, entry, choices)
-        if before is not None:
-            row |= {"state": "finished before", **_measures(before)}
-            console.say(f"{number} of {len(entries)}, {entry.name}: finished before, left as it is")
-        else:
-            try:
-                row |= {"state": "done", **_measures(one(entry, place))}
-            except (ValueError, OSError) as fault:
-                # a pair that can't be matched must not stop the others
-                row |= {"state": "failed", "reason": " ".join(str(fault).split())}
-                console.note(f"{entry.name} failed: {row['reason']}")
-            else:
-                console.say(f"{number} of {len(entries)}, {entry.name}: {100 * row['doubtful']:.0f} % doubtful")
-        done.append(row)
-        _write_table(folder / TABLE, done)
-    return done
-
-
-def _finished(place: Path, entry: Entry, choices: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The summary of a pair that was matched before, with the same files and choices."""
-    try:
-        summary = json.loads((place / SUMMARY).read_text(encoding="utf-8"))
-        same = summary["choices"] == json.loads(json.dumps(dict(choices)))
-        same = same and (summary["part"], summary["whole"]) == (str(entry.part), str(entry.whole))
-        same = same and summary["landmark_files"] == [str(file) for file in entry.landmarks]
-        newest = max(file.stat().st_mtime for file in (entry.part, entry.whole, *entry.landmarks))
-        return summary if same and newest <= (place / SUMMARY).stat().st_mtime else None
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def _measures(summary: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "doubtful": summary["doubtful"],
-        "distortion": summary["distortion"],
-        "warnings": "; ".join(summary["warnings"]),
-    }
-
-
-def _write_table(path: Path, rows: list[dict[str, Any]]) -> None:
-    import io
-
-    text = io.StringIO()
-    writer = csv.DictWriter(text, _COLUMNS_WRITTEN, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_text(path, text.getvalue())
-
-
-def count_states(rows: list[dict[str, Any]]) -> str:
-    """How many pairs are done, were finished before, and failed."""
-    states = [row["state"] for row in rows]
-    kinds = [(state, states.count(state)) for state in ("done", "finished before", "failed")]
-    return f"{counted(len(rows), 'pair')}: " + ", ".join(f"{count} {state}" for state, count in kinds if count)
-
-
 def _folder_name(name: str) -> str:
     return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "pair"
 
 
-def _with_unique_names(entries: list[Entry]) -> list[Entry]:
-    """The same with names of folders that differ, also without regard to case, and none that of the table."""
-    taken, counts = {TABLE}, Counter[str]()
+def _with_unique_names(entries: list[Entry], kind: Kind | None) -> list[Entry]:
+    """The same with names of folders that differ, also without regard to case, and none that of a file for all pairs."""
+    of_all = () if kind is None else (kind.table, *kind.of_all)
+    taken, counts = {LIST, *(pattern.partition("/")[0] for pattern in of_all)}, Counter[str]()
     apart = []
     for entry in entries:
         name = own = _folder_name(entry.name)
