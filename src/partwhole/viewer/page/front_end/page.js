@@ -72,7 +72,7 @@ export class Page {
     for (const name of ["open", "report"]) {
       for (const button of document.querySelectorAll(`[data-action="${name}"]`)) button.hidden = !live;
     }
-    this.button("swap").hidden = !(live && scene.whole);
+    this.button("swap").hidden = !(live && scene.whole) || Boolean(scene.fit);
     at("downloads").hidden = !scene.part;
     for (const name of ["csv", "npz"]) this.button(name).hidden = !scene.map;
     this.button("ply-whole").hidden = !scene.whole;
