@@ -13,7 +13,8 @@ comment above the block allows: that much differs between seeds. Beyond it the p
     <!-- numbers within 30 %: seeds 0 to 5 give 3.3 to 4.2 -->
 
 Words for the page: view=NAME, look=VERTEX (choose it and turn to it), drop=FILE,FILE, set=SLIDER:VALUE,SLIDER:VALUE,
-press=VALUE (of a radio button), size=WIDTHxHEIGHT, scroll=PIXELS (of what stands beside), dark. Pages go on where the one before ended, in one folder.
+press=VALUE (of a radio button), size=WIDTHxHEIGHT, scroll=PIXELS (of what stands beside), dark. Pages go on where the one
+before ended, in one folder.
 """
 
 from __future__ import annotations
