@@ -16,8 +16,8 @@ from partwhole.viewer.report import html_page
 
 Level = Literal["failed", "warned", "fine"]
 
-# pixels; a page with hundreds of pictures has to stay small enough to send
-_WIDEST = 1100
+# pixels; a page with hundreds of pictures has to stay small enough to send, and titles in them are as large as the text
+_WIDEST, _HIGHEST = 1100, 400
 _QUALITY = 85
 
 
@@ -181,7 +181,7 @@ def _small(path: Path) -> str:
     buffer = io.BytesIO()
     with Image.open(path, formats=("PNG",)) as image:
         shown = image.convert("RGB")
-        shown.thumbnail((_WIDEST, _WIDEST))
+        shown.thumbnail((_WIDEST, _HIGHEST))
         shown.save(buffer, format="JPEG", quality=_QUALITY, optimize=True)
     return base64.b64encode(buffer.getvalue()).decode()
 
@@ -218,5 +218,7 @@ dd { margin: 0; }
 .legend span { margin-right: 1.2rem; }
 .legend i { display: inline-block; width: .9rem; height: .9rem; border-radius: 3px; margin-right: .4rem;
   vertical-align: -.1rem; }
-table.overview td:nth-child(2), table.overview th:nth-child(2) { text-align: left; }
+table.overview td:nth-child(2) { text-align: left; }
+table.overview td:first-child, table.overview td:nth-child(2) { white-space: nowrap; }
+table.overview a { color: inherit; }
 """

@@ -31,6 +31,7 @@ WRITES = ("fitted.ply", ARRAYS, "result.json", PICTURE, REPORT, PAGE, SUMMARY)
 GALLERY, STATISTICS = "gallery.html", "statistics"
 MODES = "components.png"
 _PANEL_HEIGHT = 460
+_GREY = 0.72
 # components of which meshes are written and drawn, and of which the gallery says how much they explain
 _MODES, _LISTED_COMPONENTS = 3, 10
 
@@ -66,7 +67,8 @@ def write_fit(
     size = fitted.mesh.area**0.5
     areas = fitted.mesh.vertex_areas / fitted.mesh.area
     summary = {**fitted.summary(), "size": size, "expected_error_of_size": float(areas @ fitted.expected_error) / size}
-    summary |= asked
+    # takes the scan to the template
+    summary |= {"alignment": fitted.match.alignment.tolist(), **asked}
     for name in ("notes", "warnings"):
         summary[name] = [_as_options(text) for text in summary[name]]
     summary["files"] = {**saved, **files}
@@ -100,7 +102,10 @@ def markdown(summary: dict[str, Any]) -> str:
         if summary[name]:
             lines += [f"{name.capitalize()}:", "", *(f"- {escaped(text)}" for text in summary[name]), ""]
     if PICTURE in summary["files"]:
-        lines += [f"![The scan, and the fitted template: dark where it was seen, pale where it was not]({PICTURE})", ""]
+        lines += [
+            f"![The scan and the fitted template from two sides: dark where it was seen, pale where it was not]({PICTURE})",
+            "",
+        ]
     return "\n".join(lines)
 
 
@@ -127,7 +132,8 @@ def write_fit_gallery(folder: Path, rows: Sequence[Mapping[str, Any]], statistic
     write_gallery(
         folder / GALLERY,
         title,
-        f"{', '.join(said)}. Worst first. Lengths are in √area of the fitted template.",
+        f"{', '.join(said)}. Worst first, by the larger of the expected errors. Errors and distances are in per cent of "
+        "√area of the fitted template; distances to the scan are those where it was seen.",
         cards,
         colors=colors,
         sections=[_statistics_section(statistics)] if statistics else (),
@@ -139,26 +145,28 @@ _LEVELS: dict[Level, str] = {"failed": "failed", "warned": "with warnings", "fin
 
 
 def _badness(row: Mapping[str, Any]) -> tuple[bool, bool, float, str]:
-    """Smallest first: failed before warned before fine, then by the error that is expected, then by name."""
-    return "reason" not in row, not row.get("warnings"), -float(row.get("expected_error", 0)), row["name"]
+    """Smallest first: failed before warned before fine, then by the larger of the errors that are expected, then by name."""
+    error = max(row.get("expected_error", 0.0), row.get("map_error", 0.0))
+    return "reason" not in row, not row.get("warnings"), -error, row["name"]
 
 
 def _card(folder: Path, row: Mapping[str, Any]) -> Card:
     from partwhole.viewer.gallery import Card
 
     if "reason" in row:
-        return Card(row["name"], "failed", row["state"], reason=row["reason"], facts=[("scan", row["scan"])])
-    summary = json.loads((folder / row["name"] / SUMMARY).read_text(encoding="utf-8"))
+        return Card(row["name"], "failed", row["state"], reason=row["reason"])
+    summary = read_summary(folder, row["name"])
     picture = folder / row["name"] / PICTURE
     distance, shares = summary["distance"], summary["shares"]
     facts = [
         ("expected error", percent(summary["expected_error_of_size"])),
-        ("distance to the scan, where seen", _of_size(distance["seen_mean"], summary)),
+        ("expected error of the map", percent(summary["match_expected_error"])),
+        ("distance to the scan", _of_size(distance["seen_mean"], summary)),
         ("scan covered", percent(summary["scan_covered"])),
-        ("largest distance, where seen", _of_size(distance["seen_max"], summary)),
+        ("largest distance", _of_size(distance["seen_max"], summary)),
         ("triangles turned over", str(summary["flipped_faces"])),
         ("intersecting pairs of triangles", str(summary["intersecting_pairs"])),
-        ("√area, in units of the scan", f"{summary['size']:.3g}"),
+        ("√area, in units of the scan", f"{summary['size']:.4g}"),
     ]
     return Card(
         row["name"],
@@ -171,6 +179,12 @@ def _card(folder: Path, row: Mapping[str, Any]) -> Card:
         picture=picture if picture.is_file() else None,
         caption=f"{row['name']}: the scan, and the fitted template, from two sides",
     )
+
+
+def read_summary(folder: Path, name: str) -> dict[str, Any]:
+    """What fit.json says of one of many scans."""
+    summary: dict[str, Any] = json.loads((folder / name / SUMMARY).read_text(encoding="utf-8"))
+    return summary
 
 
 def _of_size(length: float | None, summary: Mapping[str, Any]) -> str:
@@ -189,8 +203,8 @@ def _statistics_section(files: Mapping[str, Path]) -> Section:
     ]
     return Section(
         "Mean shape and principal components",
-        "How the fitted templates differ, once position, direction and size are taken away. Component by component: the mean "
-        "less and plus two standard deviations.",
+        "How the fitted templates differ, apart from position, direction and size: the mean less and plus two standard "
+        "deviations of each of the first components, yellow where the surface moves most.",
         [head, *rows],
         files.get(MODES),
         "the mean shape, and the mean less and plus two standard deviations of the first components",
@@ -199,7 +213,10 @@ def _statistics_section(files: Mapping[str, Path]) -> Section:
 
 
 def write_statistics(folder: Path, names: Sequence[str], *, seen_only: bool) -> dict[str, Path]:
-    """The mean shape and the principal components of the fitted templates in these folders, in a folder of their own."""
+    """The mean shape and the principal components of the fitted templates in these folders, in a folder of their own.
+
+    They stand as the template stands, and are in its units.
+    """
     import numpy as np
 
     from partwhole.mesh import Mesh
@@ -207,8 +224,9 @@ def write_statistics(folder: Path, names: Sequence[str], *, seen_only: bool) -> 
 
     meshes, seen = [], []
     for name in names:
+        alignment = np.array(read_summary(folder, name)["alignment"])
         with np.load(folder / name / ARRAYS) as held:
-            meshes.append(Mesh(held["vertices"], held["faces"], name=name))
+            meshes.append(Mesh(moved(held["vertices"], alignment), held["faces"], name=name))
             seen.append(held["source"] == 0)
     found = shape_statistics(meshes, seen=np.array(seen) if seen_only else None)
     files = found.save(folder / STATISTICS, names=names, modes=_MODES)
@@ -229,23 +247,30 @@ def _as_options(text: str) -> str:
 
 
 def _draw(fitted: FittedTemplate, path: Path) -> None:
+    """Scan and fitted template in the same place and size, from the same sides, standing as the template stands."""
     import numpy as np
 
+    from partwhole.mesh import Mesh
     from partwhole.store.atomic import saved
     from partwhole.viewer.figures.map_figures import side_by_side, two_sides
     from partwhole.viewer.figures.render import automatic_camera
 
-    camera = automatic_camera(fitted.mesh)
-    grey = np.full((fitted.match.part.n_vertices, 3), 0.72)
+    A = fitted.match.alignment
+    scan, template = (Mesh(moved(mesh.vertices, A), mesh.faces) for mesh in (fitted.match.part, fitted.mesh))
+    frame = _frame([scan, template])
+    camera = automatic_camera(fitted.match.whole)
+    grey = np.full((scan.n_vertices, 3), _GREY)
     panels = [
-        (_drawn(mesh, view, coat), f"{name}, {side}")
-        for name, mesh, coat in (
-            ("scan", fitted.match.part, grey),
-            ("fitted template", fitted.mesh, fitted.colors / 255),
-        )
-        for view, side in two_sides(camera)
+        (_drawn(mesh, view, coat, frame), name)
+        for view, _ in two_sides(camera)
+        for name, mesh, coat in (("scan", scan, grey), ("fitted", template, fitted.colors / 255))
     ]
     saved(side_by_side(panels), path)
+
+
+def moved(points: Float[np.ndarray, "p 3"], A: Float[np.ndarray, "4 4"]) -> Float[np.ndarray, "p 3"]:
+    """The points moved by a similarity, such as an alignment."""
+    return points @ A[:3, :3].T + A[:3, 3]
 
 
 def _draw_modes(found: ShapeStatistics, path: Path) -> None:
@@ -259,18 +284,32 @@ def _draw_modes(found: ShapeStatistics, path: Path) -> None:
 
     assert found.faces is not None
     mean = Mesh(found.mean, found.faces)
-    camera = automatic_camera(mean)
-    panels = [(_drawn(mean, camera, np.full((mean.n_vertices, 3), 0.72)), "mean")]
+    shown = [(mean, np.full((mean.n_vertices, 3), _GREY), "mean")]
     table = colormap("viridis")
     for j in range(min(_MODES, len(found.components))):
         moves = np.linalg.norm(found.components[j], axis=1)
         coat = table[np.rint(moves / moves.max() * (len(table) - 1)).astype(np.int64)]
         for sign, by in (("−", -2.0), ("+", 2.0)):
-            panels.append((_drawn(Mesh(found.mode(j, by), found.faces), camera, coat), f"{sign} component {j + 1}"))
-    saved(side_by_side(panels), path)
+            shown.append((Mesh(found.mode(j, by), found.faces), coat, f"{sign} {j + 1}"))
+    camera, frame = automatic_camera(mean), _frame([mesh for mesh, _, _ in shown])
+    saved(side_by_side([(_drawn(mesh, camera, coat, frame), name) for mesh, coat, name in shown]), path)
 
 
-def _drawn(mesh: Mesh, view: Camera, coat: Float[np.ndarray, "n 3"]) -> UInt8[np.ndarray, "h w 4"]:
+def _frame(meshes: Sequence[Mesh]) -> Mesh:
+    """What a picture that all of these fit into is filled by."""
+    import numpy as np
+
+    from partwhole.mesh import Mesh
+    from partwhole.viewer.figures.render import points_with_faces
+
+    points = np.concatenate([points_with_faces(mesh) for mesh in meshes])
+    # only its points count; each is in a triangle
+    return Mesh(points, np.lib.stride_tricks.sliding_window_view(np.arange(len(points)), 3))
+
+
+def _drawn(
+    mesh: Mesh, view: Camera, coat: Float[np.ndarray, "n 3"], frame: Mesh | None = None
+) -> UInt8[np.ndarray, "h w 4"]:
     """One panel; a large mesh with fewer vertices."""
     import numpy as np
 
@@ -281,4 +320,4 @@ def _drawn(mesh: Mesh, view: Camera, coat: Float[np.ndarray, "n 3"]) -> UInt8[np
     if mesh.n_vertices > MOST_DRAWN:
         fewer = decimate(mesh, MOST_DRAWN)
         shown, rows = fewer.mesh, fewer.to_fine
-    return drawn(shown, view, _PANEL_HEIGHT, coat[rows])
+    return drawn(shown, view, _PANEL_HEIGHT, coat[rows], frame=frame)

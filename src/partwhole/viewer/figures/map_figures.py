@@ -143,11 +143,14 @@ def two_sides(camera: Camera) -> list[tuple[Camera, str]]:
     return [(camera, "one side"), (replace(camera, azimuth=camera.azimuth + 180), "the other")]
 
 
-def drawn(mesh: Mesh, camera: Camera, height: int, coat: Float[np.ndarray, "n 3"]) -> UInt8[np.ndarray, "h w 4"]:
-    wide, high = picture_extent(mesh, camera)
+def drawn(
+    mesh: Mesh, camera: Camera, height: int, coat: Float[np.ndarray, "n 3"], *, frame: Mesh | None = None
+) -> UInt8[np.ndarray, "h w 4"]:
+    """One panel, in the shape of the surface, or of the `frame` that fills it."""
+    wide, high = picture_extent(frame or mesh, camera)
     width = int(height * min(max(wide / max(high, 1e-9), 0.4), 1.6))
     lines = [Polyline(mesh.vertices[loop], width=1.5 * height / 560, closed=True) for loop in mesh.boundary_loops]
-    return render(mesh, vertex_colors=coat, camera=camera, size=(width, height), lines=lines)
+    return render(mesh, vertex_colors=coat, camera=camera, frame=frame, size=(width, height), lines=lines)
 
 
 def side_by_side(panels: Sequence[tuple[UInt8[np.ndarray, "_ _ 4"], str]], *, bar: bool = False) -> Figure:

@@ -249,6 +249,7 @@ def render(
     color: Color = SURFACE,
     inside: Color = INSIDE,
     camera: Camera | None = None,
+    frame: Mesh | None = None,
     size: tuple[int, int] = (600, 600),
     margin: float = 0.03,
     supersample: int = 2,
@@ -269,6 +270,7 @@ def render(
         colour have sharp edges
     color : of a surface without any of the three
     camera : where to look from; `automatic_camera(mesh)` if none is given
+    frame : what fills the picture, if not the surface itself, so that several are drawn in the same place and size
     size : width and height in pixels
     margin : share of the picture left free on each side
     supersample : the picture is drawn this many times larger and averaged
@@ -289,7 +291,7 @@ def render(
 
     width, height = size[0] * supersample, size[1] * supersample
     camera = camera or automatic_camera(mesh)
-    projection = Projection.fit(camera, mesh, (width, height), margin=margin)
+    projection = Projection.fit(camera, frame or mesh, (width, height), margin=margin)
     corners = projection(mesh.vertices)
     near = np.zeros((height, width))
     face_at = np.full((height, width), -1, np.int64)

@@ -138,7 +138,7 @@ def read_list(
         if not cells.get("part") or not cells.get("whole"):
             raise ValueError(f"{path}, pair {number}: {','.join(row)!r} should be part,whole or part,whole,name")
         part, whole = known.part(cells["part"]), known.whole(cells["whole"])
-        entries.append(Entry(cells.get("name") or f"{part.stem}-{whole.stem}", part, whole))
+        entries.append(Entry(cells.get("name") or _called(part, whole, kind), part, whole))
     return _with_unique_names(entries, kind)
 
 
@@ -154,7 +154,7 @@ def pair_folders(parts: Path, wholes: Path, *, kind: Kind | None = None) -> list
         others = [part for part in of_parts if not (part.exists() and part.samefile(whole))]
         if not others:
             raise ValueError(f"{parts} holds no mesh but the whole, {whole}; give a folder of parts")
-        return _with_unique_names([Entry(f"{part.stem}-{whole.stem}", part, whole) for part in others], kind)
+        return _with_unique_names([Entry(_called(part, whole, kind), part, whole) for part in others], kind)
     by_name: dict[str, list[Path]] = {}
     for whole in of_wholes:
         by_name.setdefault(whole.stem, []).append(whole)
@@ -256,6 +256,10 @@ def _rows(path: Path) -> list[list[str]]:
     if not rows:
         raise ValueError(f"{path} names no pairs; a line is part,whole or part,whole,name")
     return rows
+
+
+def _called(part: Path, whole: Path, kind: Kind | None) -> str:
+    return part.stem if kind is not None and kind.named_after_part else f"{part.stem}-{whole.stem}"
 
 
 def _folder_name(name: str) -> str:

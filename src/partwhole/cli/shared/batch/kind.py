@@ -23,6 +23,7 @@ class Kind:
     of_all : patterns of the other files that it writes for all pairs together
     columns : of the table, beside those that every table has: what they hold, from a summary
     said : a few words about a row, for the line that tells of its pair
+    named_after_part : whether a pair without a name is called like its part, not like both
     """
 
     part: str
@@ -39,6 +40,7 @@ class Kind:
     of_all: tuple[str, ...]
     columns: Mapping[str, Callable[[Mapping[str, Any]], Any]]
     said: Callable[[Mapping[str, Any]], str]
+    named_after_part: bool = False
 
     @property
     def states(self) -> tuple[str, str, str]:
