@@ -125,7 +125,7 @@ def test_a_click_tells_what_a_vertex_rests_on(report: str, browse: Browse, fitte
     vertex = page.click_vertex(1, skip=5)
     said = details()
     assert said["vertex of the template"] == str(vertex)
-    assert said["rests on"].startswith(fitted.source_names[int(fitted.source[vertex])])
+    assert said["source"] == fitted.source_names[int(fitted.source[vertex])]
     assert float(said["distance to the scan"].split()[0]) == pytest.approx(fitted.distance[vertex], rel=0.06)
     # on the scan: the vertex, and where it lies on the template
     vertex = page.click_vertex(0, skip=5)

@@ -164,7 +164,7 @@ export function fitDetails(scene, state) {
   if (place === null) rows.push(["on the template", "lies apart from it"]);
   else {
     const { fit_distance: distance, fit_expected_error: error } = fit.arrays;
-    rows.push(["vertex of the template", fit.surface.number(place)], ["rests on", sourceWords(fit, place)]);
+    rows.push(["vertex of the template", fit.surface.number(place)], ["source", fit.sourceOf(place).name]);
     rows.push(["distance to the scan", withShare(distance[place], fit)], ["expected error", withShare(error[place], fit)]);
   }
   return [list(rows.map(([name, value]) => [name, String(value)]))];
@@ -172,10 +172,4 @@ export function fitDetails(scene, state) {
 
 function withShare(x, fit) {
   return `${lengthOf(x)} (${lengthOf((100 * x) / fit.length)} %)`;
-}
-
-/** What a vertex of the template rests on, in a word. */
-export function sourceWords(fit, vertex) {
-  const { name } = fit.sourceOf(vertex);
-  return name === "unseen" ? "unseen, made up" : name;
 }

@@ -6,7 +6,7 @@ import { askArrays, askJson } from "./data.js";
 import { METHODS, legendElements, matchDetails, placeButtons, swappedElement, trustDetails, trustLegend, trustWords } from "./details.js";
 import { at, element } from "./dom.js";
 import { LiveEngine, LocalEngine } from "./engine.js";
-import { fitDetails, fitLegend, fitPanels, sourceWords } from "./fit.js";
+import { fitDetails, fitLegend, fitPanels } from "./fit.js";
 import { Marks } from "./marks.js";
 import { Painter } from "./painter.js";
 import { Panels, TITLE } from "./panels.js";
@@ -204,7 +204,7 @@ export class Page {
   hover(panel, vertex) {
     const { scene, state } = this;
     let text = vertex < 0 ? "" : `vertex ${panel.surface.number(vertex)}`;
-    if (text && panel.surface === scene.fit?.surface) text += `, ${sourceWords(scene.fit, vertex)}`;
+    if (text && panel.surface === scene.fit?.surface) text += `, ${scene.fit.sourceOf(vertex).name}`;
     if (text && panel.surface.role === "part" && scene.confidence) text += `, confidence ${scene.confidence[vertex].toFixed(2)}`;
     const row = state.found.trust;
     if (text && state.view === "trust" && row) text = trustWords(panel.surface.number(vertex), row, vertex);
