@@ -152,7 +152,6 @@ export class Page {
     if (vertex < 0) return;
     const { scene, state } = this;
     if (this.marks.take(panel.surface.role, vertex)) return;
-    state.fit.vertex = null;
     if (state.view === "fit" && panel.surface === scene.fit.surface) return this.chooseFitted(vertex);
     const second = shift || document.querySelector('input[name="click"]:checked').value === "other";
     if (state.view === "trust" && second && state.picked !== null) this.chooseOther(vertex);
@@ -163,6 +162,7 @@ export class Page {
   chooseVertex(vertex) {
     const { state } = this;
     Object.assign(state, { picked: vertex, other: null });
+    state.fit.vertex = null;
     Object.assign(state.found, { rings: null, trust: null, pair: null });
     at("vertex").value = this.scene.part.number(vertex);
     at("other").value = "";

@@ -62,7 +62,10 @@ export class Painter {
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
   }
 
-  /** A panel: {surface, camera, coat, rings, lines, dots}, perhaps with {surface, coat, opacity} over it, in a box of page pixels {left, top, width, height}. */
+  /**
+   * A panel, {surface, camera, coat, rings, lines, dots}, perhaps with {surface, coat, opacity} over it, in a box of page
+   * pixels {left, top, width, height}.
+   */
   draw(panel, box) {
     const gl = this.gl, p = this.pixel;
     const [left, bottom] = [Math.round(box.left * p), Math.round(this.canvas.height - (box.top + box.height) * p)];
