@@ -12,8 +12,9 @@ comment above the block allows: that much differs between seeds. Beyond it the p
 
     <!-- numbers within 30 %: seeds 0 to 5 give 3.3 to 4.2 -->
 
-Words for the page: view=NAME, look=VERTEX (choose it and turn to it), drop=FILE,FILE, size=WIDTHxHEIGHT, scroll=PIXELS (of
-what stands beside), dark. Pages go on where the one before ended, in one folder.
+Words for the page: view=NAME, look=VERTEX (choose it and turn to it), drop=FILE,FILE, set=SLIDER:VALUE,SLIDER:VALUE,
+press=VALUE (of a radio button), size=WIDTHxHEIGHT, scroll=PIXELS (of what stands beside), dark. Pages go on where the one
+before ended, in one folder.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ import chromium
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 PICTURES = DOCS / "tutorials"
-PAGES = tuple(DOCS / f"tutorial-{name}.md" for name in ("match", "trust", "train"))
+PAGES = tuple(DOCS / f"tutorial-{name}.md" for name in ("match", "trust", "complete", "train"))
 
 _STEP = re.compile(
     r"^```console\n(?P<console>.*?)^```$|^```python\n(?P<python>.*?)^```$|^<!-- picture (?P<picture>.*?) -->$"
@@ -199,6 +200,13 @@ class Reader:
         if "look" in given:
             page.script(f"partwhole.lookAt({int(given['look'])})")
             page.wait(f"partwhole.state.found.{'pair' if given.get('view') == 'trust' else 'rings'}")
+        for name, value in (word.split(":") for word in given.get("set", "").split(",") if word):
+            page.script(
+                f"(() => {{ const e = document.getElementById({name!r}); e.value = {int(value)}; "
+                "e.dispatchEvent(new Event('input')); })()"
+            )
+        if "press" in given:
+            page.click(f'[type="radio"][value="{given["press"]}"]')
         page.send("Emulation.setEmulatedMedia", features=[
             {"name": "prefers-color-scheme", "value": "dark" if "dark" in given else "light"}])  # fmt: skip
         width, height = map(int, given["size"].split("x")) if "size" in given else _SIZE

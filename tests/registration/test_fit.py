@@ -109,9 +109,30 @@ def test_everything_is_saved(fitted: FittedTemplate, tmp_path: Path) -> None:
     with np.load(files["fit.npz"]) as held:
         assert np.array_equal(held["source"], fitted.source)
         assert np.array_equal(held["triangles"], fitted.barycentric.triangles)
+        assert set(held) >= {"vertices", "faces", "weights", "covered", "vertex_map", "flipped", "intersections"}
+        assert sum(np.array_equal(held[name], fitted.mesh.vertices) for name in held) == 1, "nothing is written twice"
     summary = json.loads(files["fit.json"].read_text())
     assert summary["shares"] == fitted.shares
     assert summary["flipped_faces"] == 0
+
+
+def test_values_are_carried_over(fitted: FittedTemplate, torn: MatchResult) -> None:
+    height = torn.whole.vertices[:, 2]
+    there = fitted.transfer(height)
+    covered = fitted.barycentric.covered
+    truth = height[torn.vertex_map]
+    assert covered.mean() > 0.9
+    assert np.isnan(there[~covered]).all()
+    assert np.abs(there - truth)[covered].max() < 0.01
+    # labels stay labels, and what is not covered gets what was asked for
+    labels = (height > 7).astype(np.int64)
+    carried = fitted.transfer(labels, missing=-1)
+    assert set(carried.tolist()) <= {-1, 0, 1}
+    assert (carried == labels[torn.vertex_map])[covered].mean() > 0.95
+    # and back: what was not seen has no value
+    back = fitted.transfer(there, to="whole")
+    assert np.isnan(back[fitted.source == 2]).mean() > 0.5
+    assert np.nanmax(np.abs(back - height)) < 0.02
 
 
 @pytest.mark.parametrize(

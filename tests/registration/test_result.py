@@ -12,7 +12,6 @@ from partwhole.datasets import cut_plane, sphere
 from partwhole.matching import MatchResult
 from partwhole.matching.result import CoarseMatch, Fit
 from partwhole.matching.scans.units import Scaling
-from partwhole.mesh import Mesh
 from partwhole.mesh.barycentric import BarycentricMap
 from partwhole.registration import FittedTemplate
 from partwhole.saved import Tree
@@ -75,12 +74,10 @@ def test_nothing_is_lost(fitted: FittedTemplate, tmp_path: Path) -> None:
     assert again.mesh.name == fitted.mesh.name
 
 
-def test_the_page_shows_the_template_as_it_was_fitted(fitted: FittedTemplate) -> None:
+def test_the_page_shows_it(fitted: FittedTemplate) -> None:
     scene = scene_of(fitted)
     assert scene.whole is not None
-    assert (scene.part.full, scene.whole.full) == (fitted.match.part, fitted.mesh)
-    # both in the units of the scan
-    assert scene.factor == 1.0
+    assert (scene.part.full, scene.whole.full) == (fitted.match.part, fitted.match.whole)
+    assert scene.fit is fitted
     assert scene.warnings == ("half of it was not seen",)
     assert "<iframe" in fitted._repr_html_()
-    assert isinstance(fitted.mesh, Mesh)

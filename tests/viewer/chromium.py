@@ -299,9 +299,8 @@ class Tab:
 
     def picture(self) -> np.ndarray:
         """What is drawn, without words: the part of a screenshot that is the stage."""
-        hidden = (
-            "document.querySelectorAll('.panel h2, #wiper, #status').forEach((e) => { e.style.visibility = '%s'; })"
-        )
+        words = ".panel h2, #wiper, #blender, #status"
+        hidden = f"document.querySelectorAll('{words}').forEach((e) => {{ e.style.visibility = '%s'; }})"
         self.script(hidden % "hidden")
         left, top, width, height = self.script(
             "(() => { const r = document.getElementById('stage').getBoundingClientRect();"

@@ -18,8 +18,12 @@ import pytest
 
 from partwhole.datasets import cut_balls, sphere
 from partwhole.datasets.cutting.cuts import Cut
+from partwhole.matching.result import CoarseMatch, Fit, MatchResult
+from partwhole.matching.scans.units import Scaling
 from partwhole.mesh import Mesh
+from partwhole.mesh.barycentric import BarycentricMap
 from partwhole.mesh.io import write_mesh
+from partwhole.registration import FittedTemplate
 from partwhole.viewer.page.scene import Scene
 from partwhole.viewer.page.server import PageServer
 from partwhole.viewer.page.session import Session
@@ -68,6 +72,52 @@ def result_folder(scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> Pat
     )
     (folder / "summary.json").write_text(json.dumps({"part": "data/scan.ply", "whole": "ball.off"}))
     return folder
+
+
+@pytest.fixture(scope="session")
+def fitted(cut: Cut) -> FittedTemplate:
+    """The whole fitted to the part, as if by hand: at three times its size and elsewhere, with triangles that are bad."""
+    p, n = cut.part.n_vertices, cut.whole.n_vertices
+    scan = Mesh(3 * cut.part.vertices + 5, cut.part.faces, name="scan")
+    sure = np.full(p, 0.9)
+    found = MatchResult(
+        part=scan,
+        whole=cut.whole,
+        vertex_map=cut.vertex_map,
+        confidence=sure,
+        matched=np.ones(p, bool),
+        functional_map=np.eye(2),
+        vertex_map_before=None,
+        losses=(),
+        fit=Fit(0.5, "wormhole", 0.01, 0.0, 0.9, 0.0, None, None, 0.01),
+        regions=(),
+        scaling=Scaling((1 / 3,), "given"),
+        factor=1 / 3,
+        up=None,
+        yaw=None,
+        coarse=CoarseMatch(scan, cut.whole, cut.vertex_map, sure),
+        read_out="lateration",
+        model="by hand",
+        notes=(),
+        warnings=(),
+        seconds={},
+    )
+    bent = cut.whole.vertices * [1.0, 1.0, 0.9]
+    seen = np.isin(np.arange(n), cut.vertex_map)
+    return FittedTemplate(
+        mesh=Mesh(3 * bent + 5, cut.whole.faces, name="ball"),
+        source=np.where(seen, 0, np.where(bent[:, 2] > 0, 1, 2)),
+        distance=np.linspace(0, 0.1, n),
+        confidence=np.full(n, 0.5),
+        expected_error=np.linspace(0.1, 0.3, n),
+        barycentric=BarycentricMap.at_vertices(cut.vertex_map, np.arange(p) != p - 1),
+        match=found,
+        flipped=np.array([4]),
+        intersections=np.array([[8, 9], [8, 40]]),
+        warnings=("1 triangle of the fitted template turned over; see flipped",),
+        notes=("a note of the fit",),
+        seconds={},
+    )
 
 
 @pytest.fixture

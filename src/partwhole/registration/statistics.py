@@ -18,8 +18,7 @@ from partwhole.mesh import Mesh, SurfaceLike, as_mesh, write_mesh
 from partwhole.mesh.formats.common import counted
 from partwhole.store.arguments import as_array, check_whole_number
 from partwhole.store.atomic import atomic_write
-from partwhole.store.compute import with_fixed_signs
-from partwhole.store.compute import nearest_rotation
+from partwhole.store.compute import nearest_rotation, with_fixed_signs
 
 Alignment = Literal["similarity", "rigid"]
 

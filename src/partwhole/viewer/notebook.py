@@ -9,14 +9,12 @@ import base64
 import html
 import io
 import sys
-from dataclasses import replace
 from typing import Any
 
 from partwhole.mesh import Mesh
-from partwhole.registration.result import FittedTemplate
 from partwhole.viewer.figures.map_figures import coordinate_colors, drawn, map_figure, side_by_side, two_sides
 from partwhole.viewer.page.export import page_html, report_bytes
-from partwhole.viewer.page.results import with_result
+from partwhole.viewer.page.results import scene_of_result
 from partwhole.viewer.page.scene import Scene
 from partwhole.viewer.page.server import PageServer
 from partwhole.viewer.show import show_scene
@@ -81,13 +79,7 @@ def show_result(given: Any, *, in_browser: bool | None = None, block: bool | Non
 
 def scene_of(given: Any) -> Scene:
     """What the page shows of a result or a surface."""
-    if isinstance(given, Mesh):
-        return Scene.of(given)
-    if isinstance(given, FittedTemplate):
-        # the template as it was fitted, which has its vertices, in the units of the scan
-        shown = with_result(Scene.of(given.match.part, given.mesh), given.match)
-        return replace(shown, factor=1.0, warnings=given.warnings, map_notes=given.notes)
-    return with_result(Scene.of(given.part, given.whole), given)
+    return Scene.of(given) if isinstance(given, Mesh) else scene_of_result(given)
 
 
 def _notebook() -> Any:

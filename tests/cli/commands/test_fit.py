@@ -19,8 +19,8 @@ def run(*words: object) -> int:
 
 def test_a_template_is_fitted(own_set: Path, runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     scan, template, out = own_set / "parts/part0.ply", own_set / "wholes/ball.ply", tmp_path / "out"
-    words = ("fit", scan, template, "--model", runs[0], "--yaw-steps", 2, "--output", out, "--hold", "rest")
-    assert run(*words, "--json") == 0
+    words = ("fit", scan, template, "--model", runs[0], "--yaw-steps", 2, "--hold", "rest")
+    assert run(*words, "--output", out, "--json") == 0
     summary = json.loads(capsys.readouterr().out)
     assert {file.name for file in out.iterdir()} == {*WRITES} - {"report.html"}
     assert np.array_equal(read_mesh(out / "fitted.ply").faces, read_mesh(template).faces)
@@ -32,9 +32,10 @@ def test_a_template_is_fitted(own_set: Path, runs: list[Path], tmp_path: Path, c
     assert run("transfer", out, tmp_path / "heights.npy", "--output", tmp_path / "carried", "--json") == 0
     assert len(np.load(tmp_path / "carried" / "heights.npy")) == read_mesh(scan).n_vertices
     assert 0 < json.loads(capsys.readouterr().out)["files"][0]["covered"] <= 1
-    # once more without a picture: the old one does not stay
-    assert run(*words, "--no-picture") == 0
-    assert not (out / "fit.png").exists()
+    # once more without a picture: the old one does not stay; but with the page
+    assert run(*words, "--report", out, "--no-picture") == 0
+    assert {file.name for file in out.iterdir()} == {*WRITES} - {"fit.png"}
+    assert 'id="scene"' in (out / "report.html").read_text()
     assert "seen" in capsys.readouterr().out
 
 

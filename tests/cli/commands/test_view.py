@@ -174,7 +174,7 @@ def _scene_header(path: Path) -> str:
 
 def test_what_is_wrong_is_said_in_one_line(result: Path, tmp_path: Path, one_error: Callable[..., str]) -> None:
     assert "does not exist" in one_error("view", tmp_path / "none.ply")
-    assert "has no map.npz" in one_error("view", tmp_path)
+    assert "has neither map.npz nor result.json" in one_error("view", tmp_path)
     assert "not 3 paths" in one_error("view", *[result / "part.ply"] * 3)
     assert "--truth needs a result" in one_error("view", "--truth", result / "truth.npz")
     assert "compared with a map only" in one_error("view", result / "part.ply", "--truth", result / "truth.npz")

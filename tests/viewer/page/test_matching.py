@@ -14,7 +14,9 @@ from partwhole.matching import session
 from partwhole.matching.network import weights as box
 from partwhole.matching.result import LandmarkResult
 from partwhole.mesh import LandmarkPair
+from partwhole.registration import FittedTemplate
 from partwhole.viewer.page.matching import NoModel, matched
+from partwhole.viewer.page.results import scene_of_result
 from partwhole.viewer.page.scene import DoubtfulPlace, Scene
 
 
@@ -56,6 +58,13 @@ def test_what_a_match_knows_goes_into_the_scene(bare: Scene, cut: Cut, monkeypat
     assert found.doubtful_places == (DoubtfulPlace(4, 0.2, 0.1),)
     assert found.warnings == ("perhaps the wrong way round",)
     assert (found.notes, found.map_notes) == (("read",), ("assumed millimetres",))
+
+
+def test_a_fit_belongs_to_its_map(fitted: FittedTemplate, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "match", lambda *args, **options: fitted.match)
+    found = matched(scene_of_result(fitted))
+    assert found.fit is None
+    assert any("the fit that was shown belongs to the map before" in text for text in found.map_notes)
 
 
 def test_without_a_model_it_is_said(bare: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,7 +59,9 @@ def test_what_is_wrong_with_a_folder_is_said(folder: Path, cut: Cut) -> None:
     with pytest.raises(ValueError, match=r"map.npz: vertex_map has 4 entries"):
         read_result(folder)
     (folder / "map.npz").unlink()
-    with pytest.raises(ValueError, match=r"has no map.npz; give a folder that `partwhole match --output` wrote"):
+    with pytest.raises(
+        ValueError, match=r"neither map.npz nor result.json; give a folder that `partwhole match` or fit wrote"
+    ):
         read_result(folder)
 
 

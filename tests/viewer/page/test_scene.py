@@ -12,8 +12,9 @@ from partwhole.datasets import GroundTruth, sphere
 from partwhole.datasets.cutting.cuts import Cut
 from partwhole.mesh import Mesh
 from partwhole.store.cache import Cache
+from partwhole.viewer.page.displayed import DisplayedSurface
 from partwhole.viewer.page.packing import unpack
-from partwhole.viewer.page.scene import DisplayedSurface, Scene
+from partwhole.viewer.page.scene import Scene
 
 
 def test_all_of_a_scene_is_packed(scene: Scene, cut: Cut) -> None:
@@ -67,7 +68,7 @@ def test_a_part_that_no_manifold_has_proves_nothing(cut: Cut) -> None:
 
 
 def test_views_of_large_surfaces_are_found_without_drawing_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("partwhole.viewer.page.scene.MOST_LOOKED_AT", 10)
+    monkeypatch.setattr("partwhole.viewer.page.displayed.MOST_LOOKED_AT", 10)
     assert DisplayedSurface.of(sphere(100)).camera.elevation == 12.0
 
 
@@ -117,7 +118,7 @@ def test_the_whole_stands_as_the_part_does(scene: Scene, cut: Cut) -> None:
 def test_what_was_simplified_is_kept(scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = Cache(tmp_path / "cache")
     first = scene.simplified(350, cache=cache)
-    monkeypatch.setattr("partwhole.viewer.page.scene.decimate", None)  # is not called again
+    monkeypatch.setattr("partwhole.viewer.page.displayed.decimate", None)  # is not called again
     again = scene.simplified(350, cache=cache)
     assert first.to_bytes() == again.to_bytes()
     assert again.part.is_simplified

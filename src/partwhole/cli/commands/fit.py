@@ -28,11 +28,13 @@ from partwhole.cli.shared.match_options import (
     LandmarksOption,
     ReadOutOption,
     RepairBothOption,
+    ReportOption,
     ResultCacheOption,
     UnitsOption,
     UpOption,
     YawStepsOption,
     existing_surface,
+    folder_given,
     open_session,
 )
 from partwhole.cli.shared.options import (
@@ -146,6 +148,7 @@ def fit(
     landmarks: LandmarksOption = None,
     picture: PictureOption = True,
     output: OutputOption = None,
+    report: ReportOption = None,
     device: DeviceOption = "cpu",
     cache: ResultCacheOption = True,
     as_json: JsonOption = False,
@@ -161,8 +164,8 @@ def fit(
     """
     console = Console(as_json=as_json, quiet=quiet)
     request = requested(FITS, scan, template, pairs).with_landmarks(landmarks or [], console)
-    folder = output or request.folder
-    request.check(folder, model)
+    folder = folder_given(output, report) or request.folder
+    request.check(folder, model, option="--output" if report is None else "--report")
     if seen_only and not statistics:
         raise ValueError("--seen-only says what counts in --statistics; give both")
     if statistics:
@@ -185,7 +188,7 @@ def fit(
             existing_surface(path)
     options, matching = FitOptions(hold=hold, stiffness=stiffness), MatchOptions(refine, read_out, up, yaw_steps)
     session = open_session(model, matching, device, open_cache(cache, console), console, units=units)
-    work = _Work(session, options, choices, console)
+    work = _Work(session, options, choices, console, page=report is not None)
     if request.many:
         check_torch(device)
         _fit_many(request.entries, output_folder(folder), work, console, statistics=statistics, seen_only=seen_only)
@@ -199,9 +202,15 @@ class _Work:
     """Fits the template to one scan after the other."""
 
     def __init__(
-        self, session: MatchSession, options: FitOptions, choices: Mapping[str, Any], console: Console
+        self,
+        session: MatchSession,
+        options: FitOptions,
+        choices: Mapping[str, Any],
+        console: Console,
+        *,
+        page: bool,
     ) -> None:
-        self.choices, self.console = choices, console
+        self.choices, self.console, self.page = choices, console, page
         self._session, self._options = session, options
 
     def __call__(self, entry: Entry, place: Path) -> dict[str, Any]:
@@ -224,7 +233,7 @@ class _Work:
             "landmark_files": [str(file) for file in entry.landmarks],
             "choices": self.choices,
         }
-        return write_fit(output_folder(place), fitted, asked, picture=self.choices["picture"])
+        return write_fit(output_folder(place), fitted, asked, picture=self.choices["picture"], page=self.page)
 
 
 def _fit_many(

@@ -19,11 +19,13 @@ from partwhole.cli.shared.match_options import (
     LandmarksOption,
     ReadOutOption,
     RepairBothOption,
+    ReportOption,
     ResultCacheOption,
     UnitsOption,
     UpOption,
     YawStepsOption,
     existing_surface,
+    folder_given,
     open_session,
 )
 from partwhole.cli.shared.match_output import (
@@ -72,10 +74,6 @@ MaxVerticesOption = Annotated[
     ),
 ]
 PicturesOption = Annotated[bool, typer.Option("--pictures/--no-pictures", help="Draw the map and its confidence.")]
-ReportOption = Annotated[
-    Path | None,
-    typer.Option(metavar="DIR", help="Write what --output writes, and report.html: one page to look at and to share."),
-]
 
 MATCHES = Kind(
     part="part",
@@ -126,10 +124,8 @@ def match(
     same command again to resume.
     """
     console = Console(as_json=as_json, quiet=quiet)
-    if output is not None and report is not None:
-        raise ValueError("--report writes what --output does, and more; give one of them")
     request = requested(MATCHES, part, whole, pairs).with_landmarks(landmarks or [], console)
-    folder = output or report or request.folder
+    folder = folder_given(output, report) or request.folder
     request.check(folder, model, option="--output" if report is None else "--report")
     choices = {
         "model": model,

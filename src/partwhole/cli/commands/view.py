@@ -25,6 +25,7 @@ from partwhole.cli.shared.options import (
     open_cache,
 )
 from partwhole.matching.network.weights import models_folder
+from partwhole.saved import RESULT
 from partwhole.store.cache import Cache
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def view(
         list[Path] | None,
         typer.Argument(
             metavar="[RESULT | PART [WHOLE]]",
-            help="A folder that match wrote, or mesh files; without any, drop them on the page.",
+            help="A folder that match or fit wrote, or mesh files; without any, drop them on the page.",
         ),
     ] = None,
     export: Annotated[
@@ -62,7 +63,7 @@ def view(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Look at a map, its confidence, and which distances can be trusted, in the browser.
+    """Look at a map, its confidence, a fitted template, and which distances can be trusted, in the browser.
 
     Serves a page to this machine only, until Ctrl-C. Without arguments, drop two meshes on the page. Where there is no map
     yet, part and whole are matched with --model.
@@ -100,7 +101,7 @@ def _weights(model: str) -> str | Path:
 
 def _opened(paths: list[Path]) -> list[Path]:
     """The files that are read: meshes, or those of a result."""
-    of_result = (MAP, SUMMARY, "part.ply", "whole.ply")
+    of_result = (MAP, SUMMARY, "part.ply", "whole.ply", RESULT, "fit.npz")
     return [path for path in paths if not path.is_dir()] + [
         path / name for path in paths if path.is_dir() for name in of_result
     ]

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from partwhole.viewer.figures.render import Camera
     from partwhole.viewer.gallery import Card, Level, Section
 
-ARRAYS, PICTURE, REPORT, SUMMARY = "fit.npz", "fit.png", "summary.md", "fit.json"
+ARRAYS, PICTURE, REPORT, PAGE, SUMMARY = "fit.npz", "fit.png", "summary.md", "report.html", "fit.json"
 # fit.json comes last, so where it is the fit is complete
-WRITES = ("fitted.ply", ARRAYS, "result.json", PICTURE, REPORT, SUMMARY)
+WRITES = ("fitted.ply", ARRAYS, "result.json", PICTURE, REPORT, PAGE, SUMMARY)
 GALLERY, STATISTICS = "gallery.html", "statistics"
 MODES = "components.png"
 _PANEL_HEIGHT = 460
@@ -36,7 +36,9 @@ _GREY = 0.72
 _MODES, _LISTED_COMPONENTS = 3, 10
 
 
-def write_fit(folder: Path, fitted: FittedTemplate, asked: Mapping[str, Any], *, picture: bool) -> dict[str, Any]:
+def write_fit(
+    folder: Path, fitted: FittedTemplate, asked: Mapping[str, Any], *, picture: bool, page: bool = False
+) -> dict[str, Any]:
     """Write everything, and return the summary with the files.
 
     Parameters
@@ -45,14 +47,22 @@ def write_fit(folder: Path, fitted: FittedTemplate, asked: Mapping[str, Any], *,
     fitted : the result
     asked : for the summary too: the files of scan and template, and options
     picture : whether to draw one
+    page : whether to write the page that `partwhole view` shows
     """
     files: dict[str, Path] = {}
-    # a picture of another fit must not stand beside this one
-    (folder / PICTURE).unlink(missing_ok=True)
+    # what shows another fit must not stand beside this one
+    for name in (PICTURE, PAGE):
+        (folder / name).unlink(missing_ok=True)
     saved = fitted.save(folder)
     if picture:
         files[PICTURE] = folder / PICTURE
         _draw(fitted, files[PICTURE])
+    if page:
+        from partwhole.viewer.page.export import export_report
+        from partwhole.viewer.page.results import scene_of_result
+
+        files[PAGE] = folder / PAGE
+        export_report(scene_of_result(fitted).simplified(), files[PAGE])
     files[REPORT] = folder / REPORT
     size = fitted.mesh.area**0.5
     areas = fitted.mesh.vertex_areas / fitted.mesh.area

@@ -49,6 +49,10 @@ RepairBothOption = Annotated[
         "--repair/--no-repair", help="Repair both meshes. If not given, only one that can't be read otherwise."
     ),
 ]
+ReportOption = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Write what --output writes, and report.html: one page to look at and to share."),
+]
 LandmarksOption = Annotated[
     list[Path] | None,
     typer.Option(
@@ -65,6 +69,13 @@ ResultCacheOption = Annotated[
         help="Cache results, and return one that was computed before; in PARTWHOLE_CACHE or ~/.cache/partwhole.",
     ),
 ]
+
+
+def folder_given(output: Path | None, report: Path | None) -> Path | None:
+    """The folder that --output or --report names, if one of them is given."""
+    if output is not None and report is not None:
+        raise ValueError("--report writes what --output does, and more; give one of them")
+    return output or report
 
 
 def open_session(

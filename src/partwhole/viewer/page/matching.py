@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from partwhole.store.arguments import how_to_install
@@ -48,4 +49,8 @@ def matched(scene: Scene, *, model: str | Path = "default", tell: Tell = lambda 
         landmarks=scene.landmarks,
         progress=lambda what, done, total: tell(f"matching, step {min(done + 1, total)} of {total}: {what}"),
     )
-    return with_result(scene, found)
+    with_map = with_result(scene, found)
+    if scene.fit is None:
+        return with_map
+    note = "the fit that was shown belongs to the map before; `partwhole fit --landmarks` makes a new one"
+    return replace(with_map, map_notes=(*with_map.map_notes, note))

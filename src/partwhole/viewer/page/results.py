@@ -13,6 +13,8 @@ from partwhole.datasets.number_files import read_npz, read_vts
 from partwhole.datasets.pairs import GroundTruth
 from partwhole.matching.result import LandmarkResult
 from partwhole.mesh import read_mesh
+from partwhole.registration.result import FittedTemplate
+from partwhole.saved import RESULT, load
 from partwhole.viewer.page.scene import DoubtfulPlace, Scene
 
 MAP = "map.npz"
@@ -33,9 +35,13 @@ def read_scene(paths: list[Path], *, truth: Path | None = None) -> Scene:
 
 
 def read_result(folder: Path) -> Scene:
-    """A folder with map.npz, part.ply, whole.ply and perhaps summary.json, as `partwhole match --output` writes it."""
+    """What `partwhole match` wrote, map.npz, part.ply, whole.ply and perhaps summary.json; or what a fit saved."""
     if not (folder / MAP).is_file():
-        raise ValueError(f"{folder} has no {MAP}; give a folder that `partwhole match --output` wrote, or two meshes")
+        if (folder / RESULT).is_file():
+            return scene_of_result(load(folder))
+        raise ValueError(
+            f"{folder} has neither {MAP} nor {RESULT}; give a folder that `partwhole match` or fit wrote, or two meshes"
+        )
     held = read_npz(folder / MAP)
     known: dict[str, Any] = {}
     for name, kind in (("vertex_map", "i"), ("vertex_map_before", "i"), ("confidence", "f"), ("doubtful", "b")):
@@ -61,8 +67,21 @@ def read_result(folder: Path) -> Scene:
         raise ValueError(f"{folder / MAP}: {error}") from None
 
 
+def scene_of_result(found: Any) -> Scene:
+    """What the page shows of a `MatchResult` or a `FittedTemplate`."""
+    if not isinstance(found, FittedTemplate):
+        return with_result(Scene.of(found.part, found.whole), found)
+    return replace(
+        scene_of_result(found.match),
+        fit=found,
+        title=f"{found.match.whole.name}, fitted to {found.match.part.name}",
+        warnings=found.warnings,
+        map_notes=found.notes,
+    )
+
+
 def with_result(scene: Scene, found: Any) -> Scene:
-    """The scene of two surfaces with the map between them, a `MatchResult`, and what is known of it."""
+    """The scene of two surfaces with the map between them, a `MatchResult`, and what is known of it; without any fit."""
     return replace(
         scene,
         vertex_map=found.vertex_map,
@@ -74,6 +93,7 @@ def with_result(scene: Scene, found: Any) -> Scene:
         warnings=found.warnings,
         map_notes=found.notes,
         landmarks=found.landmarks,
+        fit=None,
     )
 
 

@@ -11,92 +11,20 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from partwhole.criterion.result import no_part_of_manifold
 from partwhole.datasets.pairs import GroundTruth
 from partwhole.matching.confidence.fit import swapped_question
 from partwhole.matching.result import LandmarkResult
-from partwhole.mesh import LandmarkPair, Mesh, decimate
+from partwhole.mesh import LandmarkPair, Mesh
+from partwhole.registration.result import FittedTemplate
 from partwhole.store.cache import Cache
 from partwhole.store.compute import first_largest
-from partwhole.viewer.figures.render import (
-    Axis,
-    Camera,
-    automatic_camera,
-    guess_up,
-    outward_normals,
-    picture_extent,
-    winds_inwards,
-)
+from partwhole.viewer.figures.render import Axis, Camera, outward_normals
+from partwhole.viewer.page.displayed import DisplayedSurface
+from partwhole.viewer.page.fitted import FitOnPage
 from partwhole.viewer.page.packing import pack
 
 # more vertices than these are no gain to the eye, and distances between them are no longer measured at once
 MOST_SHOWN = 20_000
-# raised with every change of decimation, so that nothing older is found in a cache
-_SCHEMA = 1
-# above this many faces the search for a good view takes longer than the first look at the page should
-MOST_LOOKED_AT = 30_000
-
-
-@dataclass(frozen=True, eq=False)
-class DisplayedSurface:
-    """A surface and the mesh that is drawn for it: the surface itself, or one with fewer vertices.
-
-    Attributes
-    ----------
-    full : the surface
-    mesh : what is drawn, and measured on
-    to_full : for each vertex that is drawn, its number on the surface
-    to_shown : for each vertex of the surface, the nearest one that is drawn
-    """
-
-    full: Mesh
-    mesh: Mesh
-    to_full: Int[np.ndarray, "k"]
-    to_shown: Int[np.ndarray, "n"]
-
-    @classmethod
-    def of(cls, mesh: Mesh) -> DisplayedSurface:
-        """The surface as it is."""
-        same = np.arange(mesh.n_vertices)
-        return cls(mesh, mesh, same, same)
-
-    def simplified(self, most: int, *, cache: Cache | None = None) -> DisplayedSurface:
-        """With at most `most` vertices drawn; from the cache, if this surface was simplified before."""
-        if self.full.n_vertices <= most:
-            return self
-        key = {"what": "simplified surface", "schema": _SCHEMA, "mesh": self.full.content_hash, "most": most}
-        kept = None if cache is None else cache.get(key)
-        if kept is not None:
-            mesh = Mesh(self.full.vertices[kept["to_full"]], kept["faces"], name=self.full.name)
-            return DisplayedSurface(self.full, mesh, kept["to_full"], kept["to_shown"])
-        simpler = decimate(self.full, most, keep_boundary=False)
-        if cache is not None:
-            arrays = {"to_full": simpler.to_fine, "to_shown": simpler.to_coarse, "faces": simpler.mesh.faces}
-            cache.put(key, arrays)
-        return DisplayedSurface(self.full, simpler.mesh, simpler.to_fine, simpler.to_coarse)
-
-    @property
-    def is_simplified(self) -> bool:
-        return self.mesh is not self.full
-
-    @cached_property
-    def unproved(self) -> str | None:
-        """Why nothing is proved of distances that are measured on what is drawn, whatever the method; None if it can be."""
-        if self.is_simplified:
-            drawn, all_of_them = f"{self.mesh.n_vertices:,}", f"{self.full.n_vertices:,}"
-            return (
-                f"distances are measured on a simplified surface, with {drawn} of {all_of_them} vertices and another "
-                "boundary; partwhole mask measures on all of them"
-            )
-        return no_part_of_manifold(self.full)
-
-    @cached_property
-    def camera(self) -> Camera:
-        """A view that shows much of the surface."""
-        if self.mesh.n_faces <= MOST_LOOKED_AT:
-            return automatic_camera(self.mesh)
-        cameras = [Camera(azimuth, 12.0, guess_up(self.mesh)) for azimuth in (0.0, 45.0, 90.0, 135.0)]
-        return max(cameras, key=lambda camera: float(np.prod(picture_extent(self.mesh, camera))))
 
 
 @dataclass(frozen=True)
@@ -123,6 +51,7 @@ class Scene:
     factor : from lengths of the part to those of the whole, where their units differ
     doubtful_places : where to look first
     landmarks : that a match is steered by, or was
+    fit : the whole, as the template that was fitted to the part
     title : of the page
     warnings : what to know before using the map
     notes, map_notes : what else a reader has to know, of the surfaces and of the map, one sentence each
@@ -138,12 +67,15 @@ class Scene:
     factor: float = field(default=1.0, kw_only=True)
     doubtful_places: tuple[DoubtfulPlace, ...] = field(default=(), kw_only=True)
     landmarks: tuple[LandmarkPair, ...] = field(default=(), kw_only=True)
+    fit: FittedTemplate | None = field(default=None, kw_only=True)
     title: str = field(default="", kw_only=True)
     warnings: tuple[str, ...] = field(default=(), kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
     map_notes: tuple[str, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
+        if self.fit is not None and self.whole is None:
+            raise ValueError("a fit needs the whole, which is the template that was fitted")
         for name in ("vertex_map", "vertex_map_before"):
             numbers = getattr(self, name)
             if numbers is None:
@@ -286,8 +218,13 @@ class Scene:
         arrays: dict[str, np.ndarray] = dict(measured or {})
         for name, surface in (("part", self.part), ("whole", self.whole)):
             if surface is not None:
-                meta[name] = _described(surface, self.whole_camera if name == "whole" else surface.camera)
-                arrays |= {f"{name}_{key}": array for key, array in _drawn(surface).items()}
+                meta[name] = surface.described(self.whole_camera if name == "whole" else surface.camera)
+                arrays |= {f"{name}_{key}": array for key, array in surface.arrays().items()}
+        if self.fit is not None:
+            assert self.whole is not None
+            fit = FitOnPage(self.fit, self.part, self.whole)
+            meta["fit"] = fit.described()
+            arrays |= {f"fit_{key}": array for key, array in fit.arrays().items()}
         maps = {"map": self.vertex_map, "before": self.vertex_map_before}
         for name, vertex_map in maps.items():
             if vertex_map is not None:
@@ -301,40 +238,3 @@ class Scene:
                 if self.part.is_simplified:
                     arrays[f"full_{name}"] = values
         return pack(meta, arrays)
-
-
-def _described(surface: DisplayedSurface, camera: Camera) -> dict[str, Any]:
-    mesh = surface.mesh
-    return {
-        "name": surface.full.name,
-        "vertices": surface.full.n_vertices,
-        "faces": surface.full.n_faces,
-        "loops": len(surface.full.boundary_loops),
-        "shown": mesh.n_vertices,
-        "centre": middle_of(mesh).tolist(),
-        "area": surface.full.area,
-        "unproved": surface.unproved,
-        "inwards": winds_inwards(mesh),
-        "view": {"up": camera.up, "azimuth": float(camera.azimuth), "elevation": float(camera.elevation)},
-    }
-
-
-def _drawn(surface: DisplayedSurface) -> dict[str, np.ndarray]:
-    mesh = surface.mesh
-    arrays = {
-        # about their middle, so that float32 resolves scans far from the origin too
-        "vertices": mesh.vertices - middle_of(mesh),
-        "faces": mesh.faces,
-        "boundary": mesh.boundary_edges,
-        "boundary_vertices": mesh.boundary_vertices,
-        "boundary_labels": mesh.boundary_labels,
-    }
-    if surface.is_simplified:
-        arrays["numbers"] = surface.to_full
-    return arrays
-
-
-def middle_of(mesh: Mesh) -> Float[np.ndarray, "3"]:
-    """The middle of the box around a surface, which the page turns it about."""
-    used = mesh.vertices[np.unique(mesh.faces)]
-    return (used.min(axis=0) + used.max(axis=0)) / 2

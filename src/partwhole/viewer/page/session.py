@@ -21,10 +21,11 @@ from partwhole.mesh import Mesh
 from partwhole.mesh.io import decode_mesh
 from partwhole.mesh.landmarks import checked_landmarks
 from partwhole.store.cache import Cache
+from partwhole.viewer.page.displayed import middle_of
 from partwhole.viewer.page.distortion import distortions
 from partwhole.viewer.page.matching import NoModel, matched
 from partwhole.viewer.page.packing import pack
-from partwhole.viewer.page.scene import Scene, middle_of
+from partwhole.viewer.page.scene import Scene
 from partwhole.viewer.page.trust_explorer import TrustExplorer, TrustRow, check_vertex, why_no_sphere
 
 _LONGEST_NAME = 80

@@ -26,6 +26,11 @@ export async function act(page, action) {
     const coat = panel?.coat ?? { mode: "plain", plain: [0.8, 0.8, 0.8] };
     save(`${name}-${surface.role}.ply`, ply(surface, colorsOf(coat, surface.size, page.painter.pixels)), "application/octet-stream");
   }
+  if (action === "ply-fit") {
+    const { fit } = scene, { coat, shown } = { ...page.state.fit, shown: page.state.shown };
+    const colors = colorsOf(fit.coat(coat, shown), fit.surface.size);
+    save(`${name}.ply`, ply({ ...fit.surface, vertices: fit.fitted }, colors), "application/octet-stream");
+  }
   if (action === "png") save(`${name}.png`, [await picture(page)], "image/png");
   if (action === "report") {
     page.status("writing the report …");

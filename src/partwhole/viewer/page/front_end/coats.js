@@ -9,6 +9,7 @@ export const CHOSEN = hex("#d7263d");
 export const OTHER = hex("#1d4ed8");
 export const PATH = hex("#6b2fa0");
 export const STRAIGHT = hex("#e4572e");
+export const BAD = { turned_over: hex("#d7263d"), crossing: hex("#a020a0") }; // triangles
 
 // lowest value first; dark to bright, readable by those who do not tell red from green
 const STOPS = {

@@ -26,6 +26,10 @@ export function bindControls(page) {
     page.wipe(at("wipe").value / 100);
     page.refresh();
   });
+  for (const id of ["blend", "opacity"]) {
+    at(id).addEventListener("input", () => page.showFit({ [id]: at(id).value / 100 }));
+  }
+  at("fit-coat").addEventListener("change", (event) => page.showFit({ coat: event.target.value }));
   at("choose").addEventListener("submit", (event) => {
     event.preventDefault();
     typed(page);

@@ -20,7 +20,7 @@ function isProved(scene, engine) {
   return whatHolds(scene, engine).startsWith("Proved");
 }
 
-function list(rows) {
+export function list(rows) {
   const made = document.createElement("dl");
   for (const [name, value] of rows) made.append(element("dt", name), element("dd", value));
   return made;
@@ -120,7 +120,7 @@ export function swappedElement(question, live) {
   return asked;
 }
 
-function key(color, text) {
+export function key(color, text) {
   const made = document.createElement("div");
   made.className = "key";
   const swatch = document.createElement("i");

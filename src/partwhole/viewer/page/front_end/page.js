@@ -6,6 +6,7 @@ import { askArrays, askJson } from "./data.js";
 import { METHODS, legendElements, matchDetails, placeButtons, swappedElement, trustDetails, trustLegend, trustWords } from "./details.js";
 import { at, element } from "./dom.js";
 import { LiveEngine, LocalEngine } from "./engine.js";
+import { fitDetails, fitLegend, fitPanels } from "./fit.js";
 import { Marks } from "./marks.js";
 import { Painter } from "./painter.js";
 import { Panels, TITLE } from "./panels.js";
@@ -28,6 +29,7 @@ export class Page {
     });
     this.state = { view: "", picked: null, other: null, wipe: 1, found: {}, cameras: {}, options: {} };
     this.state.shown = { colors: "own", limit: null }; // how numbers become colours
+    this.state.fit = { coat: "source", blend: 1, opacity: 0, vertex: null }; // the vertex is one of the template
     at("colors").replaceChildren(...Object.entries(COLOR_MAPS).map(([id, name]) => Object.assign(element("option", name), { value: id })));
     this.marks = new Marks(this);
     this.followed = 0; // matches that were followed; the last one is
@@ -53,10 +55,11 @@ export class Page {
     this.painter.forget();
     this.coats = {};
     Object.assign(this.state, { picked: null, other: null, found: {} });
-    at("wipe").value = 100;
+    at("wipe").value = at("blend").value = 100;
     this.wipe(1);
-    for (const role of ["part", "whole"]) {
-      if (scene[role]) this.state.cameras[role] = new OrbitCamera(scene[role].meta.view);
+    Object.assign(this.state.fit, { blend: 1, vertex: null });
+    for (const role of ["part", "whole", "fit"]) {
+      if (scene.meta[role]) this.state.cameras[role] = new OrbitCamera(scene.meta[role].view);
     }
     this.engine = scene.meta.live ? new LiveEngine(scene) : new LocalEngine(scene, (text) => this.status(text));
     at("method").replaceChildren(...this.engine.methods.map((id) => Object.assign(element("option", METHODS[id]), { value: id })));
@@ -69,11 +72,11 @@ export class Page {
     for (const name of ["open", "report"]) {
       for (const button of document.querySelectorAll(`[data-action="${name}"]`)) button.hidden = !live;
     }
-    this.button("swap").hidden = !(live && scene.whole);
+    this.button("swap").hidden = !(live && scene.whole) || Boolean(scene.fit);
     at("downloads").hidden = !scene.part;
     for (const name of ["csv", "npz"]) this.button(name).hidden = !scene.map;
     this.button("ply-whole").hidden = !scene.whole;
-    at("linked").parentElement.hidden = !scene.whole;
+    this.button("ply-fit").hidden = !scene.fit;
     at("boundaries").parentElement.hidden = at("wireframe").parentElement.hidden = at("rings").parentElement.hidden = !scene.part;
     at("up").parentElement.hidden = !scene.part;
     at("up").value = scene.part ? scene.meta.part.view.up : "z";
@@ -118,15 +121,24 @@ export class Page {
       if (chosen) button.scrollIntoView({ block: "nearest", inline: "nearest" });
     }
     at("picture-field").hidden = id !== "texture";
-    at("limit").parentElement.hidden = !VIEWS[id]?.ranged;
-    at("colors").parentElement.hidden = !(VIEWS[id]?.ranged || id === "confidence");
+    at("fit-coat").hidden = at("blender").hidden = id !== "fit";
+    at("linked").parentElement.hidden = !this.scene.whole || id === "fit"; // which has one camera
+    this.#colorFields();
     at("places").hidden = id !== "confidence";
-    at("rings").parentElement.hidden = !id || id === "trust";
+    at("rings").parentElement.hidden = !id || id === "trust" || id === "fit";
     at("click").hidden = at("other-field").hidden = at("method").parentElement.hidden = id !== "trust";
     // one is shown at once: bodies on which nothing is marked tell nothing
     if (id === "trust" && this.state.picked === null) return this.chooseVertex(this.#tellingVertex());
     this.refresh();
     if (id) this.measure();
+  }
+
+  /** Fields of what the colours of the view depend on. */
+  #colorFields() {
+    const { view, fit } = this.state;
+    const ranged = view === "fit" ? fit.coat !== "source" : VIEWS[view]?.ranged;
+    at("limit").parentElement.hidden = !ranged;
+    at("colors").parentElement.hidden = !(ranged || view === "confidence");
   }
 
   #tellingVertex() {
@@ -140,15 +152,17 @@ export class Page {
     if (vertex < 0) return;
     const { scene, state } = this;
     if (this.marks.take(panel.surface.role, vertex)) return;
+    if (state.view === "fit" && panel.surface === scene.fit.surface) return this.chooseFitted(vertex);
     const second = shift || document.querySelector('input[name="click"]:checked').value === "other";
     if (state.view === "trust" && second && state.picked !== null) this.chooseOther(vertex);
-    else if (panel.surface === scene.part) this.chooseVertex(vertex);
+    else if (panel.surface.role === "part") this.chooseVertex(vertex);
     else if (scene.map) this.chooseVertex(scene.vertexMatchedTo(vertex));
   }
 
   chooseVertex(vertex) {
     const { state } = this;
     Object.assign(state, { picked: vertex, other: null });
+    state.fit.vertex = null;
     Object.assign(state.found, { rings: null, trust: null, pair: null });
     at("vertex").value = this.scene.part.number(vertex);
     at("other").value = "";
@@ -156,10 +170,19 @@ export class Page {
     this.measure();
   }
 
+  /** Choose a vertex of the fitted template. */
+  chooseFitted(vertex) {
+    Object.assign(this.state, { picked: null, other: null });
+    this.state.fit.vertex = vertex;
+    at("vertex").value = "";
+    this.refresh();
+  }
+
   /** Choose a vertex, and turn so that it is seen, and its match too. */
   lookAt(vertex) {
     const { scene, state } = this;
     state.cameras.part.face(scene.part.normal(vertex));
+    state.cameras.fit?.face(scene.part.normal(vertex));
     if (scene.map) state.cameras.whole.face(scene.whole.normal(scene.map[vertex]));
     this.chooseVertex(vertex);
   }
@@ -181,7 +204,8 @@ export class Page {
   hover(panel, vertex) {
     const { scene, state } = this;
     let text = vertex < 0 ? "" : `vertex ${panel.surface.number(vertex)}`;
-    if (text && panel.surface === scene.part && scene.confidence) text += `, confidence ${scene.confidence[vertex].toFixed(2)}`;
+    if (text && panel.surface === scene.fit?.surface) text += `, ${scene.fit.sourceOf(vertex).name}`;
+    if (text && panel.surface.role === "part" && scene.confidence) text += `, confidence ${scene.confidence[vertex].toFixed(2)}`;
     const row = state.found.trust;
     if (text && state.view === "trust" && row) text = trustWords(panel.surface.number(vertex), row, vertex);
     this.panels.say(panel, text);
@@ -247,16 +271,30 @@ export class Page {
       this.draw();
       return;
     }
-    const trust = state.view === "trust";
+    const trust = state.view === "trust", fit = state.view === "fit";
     this.coats[state.view] ??= view.coats(scene, state.found, state.shown);
     const coats = this.coats[state.view];
-    const panels = trust ? trustPanels(scene, state) : pairPanels(scene, coats, state);
+    const panels = trust ? trustPanels(scene, state) : fit ? fitPanels(scene, state) : pairPanels(scene, coats, state);
     if (!trust) for (const { surface, dots } of panels) dots.push(...this.marks.dots(surface, surface.role));
     this.panels.show(panels);
     at("wiper").hidden = !coats.part?.before;
-    at("legend").replaceChildren(...(trust ? trustLegend(scene, state, this.engine) : legendElements(view.legend?.(scene, state.found, state.shown))));
-    at("details").replaceChildren(...(trust ? trustDetails(scene, state, this.engine) : matchDetails(scene, state)));
+    const legend = trust ? trustLegend(scene, state, this.engine) : fit ? fitLegend(scene, state) : legendElements(view.legend?.(scene, state.found, state.shown));
+    const details = trust ? trustDetails(scene, state, this.engine) : fit ? fitDetails(scene, state) : matchDetails(scene, state);
+    at("legend").replaceChildren(...legend);
+    at("details").replaceChildren(...details);
     this.draw();
+  }
+
+  /** What the view of the fit shows: its coat, where the template is between rest and fit, how much of the scan lies over it. */
+  showFit(chosen) {
+    const { fit } = this.scene, { surface } = fit, { state } = this;
+    if (chosen.blend !== undefined && chosen.blend !== state.fit.blend) {
+      this.painter.drop(surface.vertices, surface.normals);
+      fit.move(chosen.blend);
+    }
+    Object.assign(state.fit, chosen);
+    this.#colorFields();
+    this.refresh();
   }
 
   /** How numbers become colours: a colour map, and where it ends; null: as the numbers need it. */
@@ -319,24 +357,26 @@ export class Page {
     });
   }
 
-  /** The slider belongs to the part. */
-  #placeWiper([box]) {
-    if (!box) return;
-    Object.assign(at("wiper").style, { top: `${box.top + box.height - SLIDER}px`, maxWidth: `${box.width - 24}px` });
+  /** Sliders lie at the bottom of a panel: one belongs to the part, the others to the fitted template, which comes last. */
+  #placeSliders(boxes) {
+    for (const [id, box] of [["wiper", boxes.at(0)], ["blender", boxes.at(-1)]]) {
+      if (box) Object.assign(at(id).style, { left: `${box.left + 12}px`, top: `${box.top + box.height - SLIDER}px`, maxWidth: `${box.width - 24}px` });
+    }
   }
 
   drawNow(pixel = Math.min(devicePixelRatio || 1, 2) * this.fineness()) {
     const stage = at("stage").getBoundingClientRect();
     this.painter.resize(stage.width, stage.height, pixel);
+    this.painter.ground = getComputedStyle(document.body).backgroundColor.match(/\d+/g).slice(0, 3).map((x) => x / 255);
     this.painter.begin();
     const boxes = this.panels.boxes();
-    this.#placeWiper(boxes);
+    this.#placeSliders(boxes);
     this.panels.list.forEach((panel, k) => {
       const box = boxes[k];
       const aspect = box.width / box.height;
       if (panel.camera.misfits(aspect)) {
-        const slider = panel.surface === this.scene.part && this.scene.before ? SLIDER : 0;
-        panel.camera.fit(panel.surface, aspect, Math.min(TITLE / box.height, 0.3), Math.min(slider / box.height, 0.2));
+        const slider = panel.within || (panel.surface === this.scene.part && this.scene.before) ? SLIDER : 0;
+        panel.camera.fit(panel.within ?? panel.surface, aspect, Math.min(TITLE / box.height, 0.3), Math.min(slider / box.height, 0.2));
       }
       panel.camera.remember();
       this.painter.draw(panel, box);

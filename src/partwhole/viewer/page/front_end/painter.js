@@ -3,6 +3,7 @@
 import { DOT_FRAGMENT, DOT_VERTEX, LINE_FRAGMENT, LINE_VERTEX, MESH_FRAGMENT, MESH_VERTEX } from "./shaders.js";
 
 const MODES = { plain: 0, color: 1, texture: 2, value: 3, region: 4 };
+const OVER = 2e-3; // how much nearer to the eye a surface is drawn that lies over another
 const GHOST = 0.28; // how much of a line shows through what hides it
 
 export class Painter {
@@ -19,12 +20,21 @@ export class Painter {
     this.kept = new WeakMap(); // buffers and tables by the array they were made of
     this.picture = null;
     this.pixels = null; // of that picture
+    this.ground = [1, 1, 1]; // the colour of the page
     this.coarse = false; // fewer triangles, for while something turns
   }
 
   /** Give back what was made for surfaces that are gone. */
   forget() {
     this.kept = new WeakMap();
+  }
+
+  /** Give back what was made for some arrays. */
+  drop(...arrays) {
+    for (const array of arrays) {
+      if (this.kept.has(array)) this.gl.deleteBuffer(this.kept.get(array));
+      this.kept.delete(array);
+    }
   }
 
   setPicture(bitmap) {
@@ -52,7 +62,10 @@ export class Painter {
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
   }
 
-  /** A panel: {surface, camera, coat, rings, lines, dots}, in a box of page pixels {left, top, width, height}. */
+  /**
+   * A panel, {surface, camera, coat, rings, lines, dots}, perhaps with {surface, coat, opacity} over it, in a box of page
+   * pixels {left, top, width, height}.
+   */
   draw(panel, box) {
     const gl = this.gl, p = this.pixel;
     const [left, bottom] = [Math.round(box.left * p), Math.round(this.canvas.height - (box.top + box.height) * p)];
@@ -64,13 +77,31 @@ export class Painter {
     gl.enable(gl.DEPTH_TEST);
     gl.depthFunc(gl.LEQUAL);
     gl.disable(gl.BLEND);
+    if (panel.over) {
+      // what is half transparent is mixed with the colour behind it, which is that of the page
+      gl.clearColor(...this.ground, 0);
+      gl.clear(gl.COLOR_BUFFER_BIT);
+    }
     const { clip, turn } = panel.camera.matrices(panel.surface.radius, width / height);
     this.#surface(panel, clip, turn, left, width);
+    if (panel.over) this.#over(panel.over, clip, turn, left, width);
     for (const line of panel.lines) this.#strokes(this.line, line, clip, [width, height], 3e-4);
     for (const dot of panel.dots) this.#strokes(this.dot, dot, clip, [width, height], 2e-3);
   }
 
-  #surface(panel, clip, turn, left, width) {
+  /** A surface through which what is behind it can be seen: its front only, so how far away that is comes first. */
+  #over(panel, clip, turn, left, width) {
+    const gl = this.gl;
+    gl.colorMask(false, false, false, true);
+    this.#surface({ ...panel, opacity: 1 }, clip, turn, left, width, OVER);
+    gl.colorMask(true, true, true, true);
+    gl.enable(gl.BLEND);
+    gl.blendFuncSeparate(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA, gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
+    this.#surface(panel, clip, turn, left, width, OVER);
+    gl.disable(gl.BLEND);
+  }
+
+  #surface(panel, clip, turn, left, width, lift = 0) {
     const gl = this.gl, { surface, coat } = panel, at = this.mesh;
     gl.useProgram(at.program);
     gl.uniformMatrix4fv(at.clip, false, clip);
@@ -81,6 +112,8 @@ export class Painter {
     gl.uniform1f(at.wipe, coat.before ? left + panel.wipe * width : left + width);
     gl.uniform1f(at.spacing, panel.rings ? panel.rings.spacing : 0);
     gl.uniform1f(at.pixel, this.pixel);
+    gl.uniform1f(at.lift, lift);
+    gl.uniform1f(at.opacity, panel.opacity ?? 1);
     gl.uniform3fv(at.plain, coat.plain);
     gl.uniform3fv(at.accent, coat.accent ?? coat.plain);
     gl.uniform3fv(at.inside, [0.54, 0.44, 0.39]);

@@ -58,7 +58,7 @@ export class Panels {
     let best = 1, largest = 0;
     for (let columns = 1; columns <= count; columns++) {
       const wide = width / columns, tall = height / Math.ceil(count / columns) - TITLE;
-      const scales = this.list.map(({ camera, surface }) => camera.room(surface, wide, tall));
+      const scales = this.list.map(({ camera, surface, within }) => camera.room(within ?? surface, wide, tall));
       // a little for no empty places, where it hardly matters
       const size = Math.min(...scales) * (count % columns ? 0.8 : 1);
       if (size > largest) [best, largest] = [columns, size];

@@ -1,6 +1,7 @@
 // What is shown, made from what Python sent.
 
 import { placesInBox } from "./coats.js";
+import { Fit } from "./fit.js";
 import { Surface } from "./surface.js";
 
 export class Scene {
@@ -9,6 +10,7 @@ export class Scene {
     this.arrays = arrays;
     this.part = meta.part ? new Surface("part", meta.part, arrays) : null;
     this.whole = meta.whole ? new Surface("whole", meta.whole, arrays) : null;
+    this.fit = meta.fit ? new Fit({ meta, arrays }, this.part) : null;
     this.map = arrays.map ?? null;
     this.before = arrays.before ?? null;
     this.confidence = arrays.confidence ?? null;

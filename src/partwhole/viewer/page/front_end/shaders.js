@@ -3,6 +3,7 @@
 export const MESH_VERTEX = `#version 300 es
 uniform mat4 clip;
 uniform mat3 turn;
+uniform float lift;        // towards the eye, so that what lies over another surface is not in it
 in vec3 position;
 in vec3 normal;
 in vec3 paint;
@@ -14,6 +15,7 @@ out vec3 before;
 out float away;
 void main() {
   gl_Position = clip * vec4(position, 1.0);
+  gl_Position.z -= lift * gl_Position.w;
   turned = turn * normal;
   here = paint;
   before = paintBefore;
@@ -31,6 +33,7 @@ uniform float pixel;       // of the page, in pixels of the screen
 uniform vec3 plain;
 uniform vec3 accent;
 uniform vec3 inside;
+uniform float opacity;
 uniform sampler2D table;
 uniform sampler2D picture;
 in vec3 turned;
@@ -74,7 +77,7 @@ void main() {
   float key = max(dot(n, normalize(vec3(-0.35, 0.55, 0.9))), 0.0);
   float grazing = 1.0 - max(n.z, 0.0);
   float light = 0.36 + 0.58 * key + 0.12 * max(n.y, 0.0) - 0.18 * grazing * grazing * grazing;
-  color = vec4(base * light + 0.06 * pow(key, 24.0), 1.0);
+  color = vec4(base * light + 0.06 * pow(key, 24.0), opacity);
 }`;
 
 export const LINE_VERTEX = `#version 300 es

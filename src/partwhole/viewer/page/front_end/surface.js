@@ -26,6 +26,13 @@ export class Surface {
     this.coarse = null;
   }
 
+  /** Move the vertices; what depends on where they are is made anew. */
+  move(vertices) {
+    this.vertices = vertices;
+    this.normals = vertexNormals(vertices, this.faces, this.meta.inwards ? -1 : 1);
+    this.segments = this.boundarySegments = this.edges = null;
+  }
+
   /** Fewer triangles between the same vertices: in each cell of a grid one vertex stands for all. */
   get coarseFaces() {
     this.coarse ??= clustered(this, Math.sqrt(this.meta.area / CELLS));

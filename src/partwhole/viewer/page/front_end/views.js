@@ -14,6 +14,7 @@ const CRITERIA = {
 
 /** Each view: its name, its key, whether this scene has it, and what it paints the part (and the whole) with. */
 export const VIEWS = {
+  fit: { name: "Fit", key: "f", has: (scene) => scene.fit, coats: () => ({}) }, // see fit.js
   plain: { name: "Surfaces", key: "1", has: (scene) => !scene.map, coats: () => ({}) },
   correspondence: {
     name: "Correspondence",
@@ -73,12 +74,12 @@ export const VIEWS = {
 };
 
 /** The colour map that was chosen, or that of the view. */
-function tableOf(own, { colors }) {
+export function tableOf(own, { colors }) {
   return colors === "own" ? own : colors;
 }
 
 /** Where colours end: as was chosen, or as most numbers need it. */
-function limitOf(numbers, { limit }) {
+export function limitOf(numbers, { limit }) {
   return limit ?? niceLimit(numbers);
 }
 
@@ -206,11 +207,11 @@ function chain(points) {
   return segments;
 }
 
-function dot(surface, vertex, color) {
+export function dot(surface, vertex, color = CHOSEN) {
   return { points: new Float32Array(surface.point(vertex)), color, width: 14, ghost: true };
 }
 
-function linesOf(surface, { boundaries, wireframe, dark }) {
+export function linesOf(surface, { boundaries, wireframe, dark }) {
   const lines = boundaries ? [boundaryLine(surface, dark)] : [];
   if (wireframe) lines.unshift({ segments: surface.edgeSegments, color: dark ? BOUNDARY_IN_THE_DARK : BOUNDARY, width: 0.7 });
   return lines;
@@ -221,7 +222,7 @@ function boundaryLine(surface, dark) {
   return { segments: surface.boundarySegments, color: dark ? BOUNDARY_IN_THE_DARK : BOUNDARY, width: 2.2 };
 }
 
-function sizeNote(surface) {
+export function sizeNote(surface) {
   const { meta } = surface;
   const drawn = surface.numbers ? `, ${meta.shown.toLocaleString("en")} drawn` : "";
   const loops = `${meta.loops} boundary loop${meta.loops === 1 ? "" : "s"}`;
