@@ -193,8 +193,10 @@ def test_a_match_for_what_is_no_longer_shown_is_dropped(scene: Scene, monkeypatc
     started: list[threading.Thread] = []
     start = threading.Thread.start
     monkeypatch.setattr(threading.Thread, "start", lambda thread: (started.append(thread), start(thread)))
+    number = session.number
     session.begin_match()
-    (matching,) = started
+    # threads of other tests may begin at any moment
+    (matching,) = (thread for thread in started if thread.name == f"match of scene {number}")
     matching.join()
     assert session.shown().whole is None
     assert session.job is None

@@ -290,7 +290,8 @@ class Session:
                 raise _NoLongerShown  # ends the match
             self.job = Job(stage, began)
 
-        threading.Thread(target=self._match, args=(scene, number, began, tell), daemon=True).start()
+        given = scene, number, began, tell
+        threading.Thread(target=self._match, args=given, name=f"match of scene {number}", daemon=True).start()
 
     def _match(self, scene: Scene, number: int, began: float, tell: Callable[[str], None]) -> None:
         try:
