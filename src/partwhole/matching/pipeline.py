@@ -95,7 +95,7 @@ def match_scans(
         encodings = WholeEncodings(method, scans.whole_key, scans.templates, cache, made_by=made_by)
         found = found_map(method, pair, options, scans=scans, encodings=encodings, clock=clock)
         clock.begin("every vertex")
-        return _result(scans, method, options, found, encodings, clock)
+        return _result(scans, method, options, found, clock)
 
 
 def surfaces_of(scans: PreparedScans, method: Method, *, cache: Cache | None = None) -> SurfacePair:
@@ -224,16 +224,13 @@ def _result(
     method: Method,
     options: MatchOptions,
     found: FoundMap,
-    encodings: WholeEncodings,
     clock: Clock,
 ) -> MatchResult:
     """The map on every vertex, with its confidence, and what is to be said about it."""
     part, chosen, pair = scans.part, found.search.chosen, found.search.pair
     fit = fit_of(found.vertex_map, found.search)
-    steps = method.config.search.whole_yaw_steps if (options.yaw_steps or method.config.search.yaw_steps) > 1 else 1
-    of_whole = dict(encodings(pair.whole, found.search.up[1], steps)).get(chosen.whole_angle)
     moved = found.before if options.read_out == "lateration" else None
-    cues = cues_of(found.vertex_map, found.search, method, moved=moved, of_whole=of_whole)
+    cues = cues_of(found.vertex_map, found.search, method, moved=moved)
     rule = rule_for(method.card)
     expected = np.minimum(expected_error(cues, rule), LARGEST_ERROR)
     fit = replace(fit, expected_error=float(np.average(expected, weights=pair.meshes[0].vertex_areas)))
