@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
@@ -25,6 +26,9 @@ from partwhole.matching.search.constants import STRETCHED
 from partwhole.matching.search.search import SearchResult, rival
 from partwhole.mesh import Mesh
 from partwhole.mesh.topology import connected_labels
+
+# rows of distances that are compared at a time
+_ROWS = 512
 
 
 def doubtful_regions(
@@ -106,7 +110,10 @@ def fit_of(vertex_map: Int[Tensor, "p"], found: SearchResult) -> Fit:
     assert part.distances is not None
     assert whole.distances is not None
     guaranteed = found.pair.guaranteed
-    off = (whole.distances[vertex_map][:, vertex_map].float() - part.distances).abs_().mul_(guaranteed)
+    off = 0.0
+    for rows in torch.arange(len(part), device=vertex_map.device).split(_ROWS):
+        apart = whole.distances[vertex_map[rows]][:, vertex_map].float() - part.distances[rows]
+        off += float((apart.abs_() * guaranteed[rows]).sum())
     pairs = int(guaranteed.sum())
     # a vertex with itself is always guaranteed, and says nothing
     others = max(pairs - len(part), 1)
@@ -115,7 +122,7 @@ def fit_of(vertex_map: Int[Tensor, "p"], found: SearchResult) -> Fit:
     return Fit(
         guaranteed=pairs / len(part) ** 2,
         criterion=found.pair.criterion,
-        distortion=float(off.sum()) / others,
+        distortion=off / others,
         stretch=best_stretch(vertex_map, part, whole),
         curvature=float(curvature_agreement(vertex_map, part, whole)),
         reversed=reversed_share(vertex_map.cpu().numpy().astype(np.int64), part_mesh, whole_mesh),
