@@ -17,18 +17,19 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from partwhole.matching.cache.results import surroundings
-from partwhole.matching.confidence.constants import DOUBTFUL, FEW_VERTICES, LARGEST_ERROR
+from partwhole.matching.confidence.constants import DOUBTFUL, FEW_VERTICES
 from partwhole.matching.confidence.cues import cues_of
 from partwhole.matching.confidence.fit import (
     doubtful_regions,
     evidence_for,
     fit_of,
     limited_confidence,
+    notes_about,
     swapped_question,
     warnings_about,
     warnings_about_landmarks,
 )
-from partwhole.matching.confidence.rule import confidence_of, expected_error, remark_on, rule_for
+from partwhole.matching.confidence.rule import judged, remark_on, rule_for
 from partwhole.matching.config import MatchOptions
 from partwhole.matching.matcher import Ensemble, Matcher, surface_for
 from partwhole.matching.network.surface import Surface, SurfacePair, distances_of, surface_pair
@@ -231,10 +232,8 @@ def _result(
     fit = fit_of(found.vertex_map, found.search)
     moved = found.before if options.read_out == "lateration" else None
     cues = cues_of(found.vertex_map, found.search, method, moved=moved)
-    rule = rule_for(method.card)
-    expected = np.minimum(expected_error(cues, rule), LARGEST_ERROR)
-    fit = replace(fit, expected_error=float(np.average(expected, weights=pair.meshes[0].vertex_areas)))
-    sure = limited_confidence(confidence_of(cues, rule), fit, found.search)
+    sure, fit = judged(cues, fit, pair.meshes[0].vertex_areas, rule_for(method.card))
+    sure = limited_confidence(sure, fit, found.search)
     lift = Lift.between(part, scans.whole)
     landmarks = _landmark_results(scans, options, found.search)
     vertex_map, before = (lift.vertex_map(_numbers(one)) for one in (found.vertex_map, found.before))
@@ -266,7 +265,7 @@ def _result(
         coarse=CoarseMatch(part.mesh, scans.whole.mesh, _numbers(found.vertex_map), sure),
         read_out=options.read_out,
         model=str(method.card.get("name", "a model")),
-        notes=(*notes, *remark_on(method.card)),
+        notes=(*notes, *notes_about(fit), *remark_on(method.card)),
         warnings=(*warnings, *warnings_about_landmarks(landmarks), *warnings_about(fit, doubtful_share)),
         seconds=clock.end(),
         landmarks=landmarks,
