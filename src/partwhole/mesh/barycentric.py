@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from partwhole.mesh.closest import SurfaceTree
 from partwhole.mesh.surface import as_mesh
 from partwhole.mesh.surface_like import SurfaceLike
-from partwhole.store.arguments import as_array
+from partwhole.store.arguments import as_array, as_numbers, check_instance, check_number
 
 # weights that differ by less count as equal, so that rounding does not decide which vertex is the nearest
 _EQUAL = 1e-9
@@ -42,6 +42,8 @@ class BarycentricMap:
     covered: Bool[np.ndarray, "p"]
 
     def __post_init__(self) -> None:
+        for name in ("triangles", "weights", "covered"):
+            check_instance(name, getattr(self, name), np.ndarray, "use np.array(...)")
         shapes = tuple(np.shape(array) for array in (self.triangles, self.weights, self.covered))
         n = shapes[2][0] if len(shapes[2]) == 1 else -1
         kinds = (self.triangles.dtype.kind, self.weights.dtype.kind, self.covered.dtype.kind)
@@ -102,6 +104,12 @@ class BarycentricMap:
         ([[1.0, 1.0, 0.0], [nan, nan, nan]], [True, False])
         """
         mesh = as_mesh(mesh)
+        points = _rows_of_three("points", points)
+        if directions is not None:
+            directions = _rows_of_three("directions", directions)
+            if len(directions) != len(points):
+                raise ValueError(f"directions has {len(directions)} rows for {len(points)} points; give one for each")
+        check_number("reach", reach)
         finite = np.isfinite(points).all(axis=1)
         found = SurfaceTree(mesh).nearest(np.where(finite[:, None], points, mesh.vertices[0]), directions)
         return cls(mesh.faces[found.faces], found.weights, finite & found.found & (found.distances <= reach))
@@ -153,3 +161,10 @@ class BarycentricMap:
             raise ValueError(
                 f"{name} has shape {np.shape(values)}, the map refers to vertex {most}; give a row for every vertex"
             )
+
+
+def _rows_of_three(name: str, values: ArrayLike) -> Float[np.ndarray, "p 3"]:
+    array = as_numbers(name, values)
+    if array.ndim != 2 or array.shape[1] != 3:
+        raise ValueError(f"{name} must have shape (p, 3), got {array.shape}")
+    return array

@@ -136,6 +136,8 @@ def write_landmarks(
     mesh = as_mesh(mesh)
     path, ending = checked_path("path", path), _ending(path)
     numbers = [_vertex(number, mesh, f"landmark number {at}") for at, number in enumerate(vertices, start=1)]
+    if isinstance(labels, str) or not (labels is None or isinstance(labels, Sequence)):
+        raise ValueError(f"labels must be a list with a name for each vertex, got {in_short(labels)}")
     names = [str(at) for at in range(1, len(numbers) + 1)] if labels is None else list(map(str, labels))
     if len(names) != len(numbers):
         raise ValueError(f"labels has {len(names)} entries for {counted(len(numbers), 'vertex', 'vertices')}")
@@ -209,7 +211,9 @@ def checked_landmarks(given: Any, part: Mesh, whole: Mesh) -> tuple[LandmarkPair
         fields = (one.part, one.whole, one.label) if isinstance(one, LandmarkPair) else one
         if isinstance(fields, str | bytes) or not isinstance(fields, Sequence) or len(fields) not in (2, 3):
             raise ValueError(f"{wanted}, got {in_short(one)} as landmarks[{at}]")
-        label = str(fields[2]) if len(fields) == 3 else ""
+        label = fields[2] if len(fields) == 3 else ""
+        if not isinstance(label, str):
+            raise ValueError(f"{wanted}, with or without a label, got {in_short(one)} as landmarks[{at}]")
         name = f"landmark {displayable(label)!r}" if label else f"landmarks[{at}]"
         found.append(LandmarkPair(_vertex(fields[0], part, name), _vertex(fields[1], whole, name), label))
     return tuple(found)

@@ -27,7 +27,7 @@ from partwhole.mesh.formats.common import counted
 from partwhole.mesh.landmarks import LandmarkPair, LandmarksGiven, given_landmarks
 from partwhole.mesh.surface_like import ScanLike
 from partwhole.registration.result import FittedTemplate
-from partwhole.store.arguments import Progress
+from partwhole.store.arguments import Progress, check_instance
 from partwhole.store.cache import CacheGiven
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 _MOSTLY_UNSEEN, _LARGER = 0.5, 1.1
 # of the scan's vertices that lie apart from the fitted template
 _APART = 0.1
+_OPTIONS = "use pw.FitOptions(...)"
 
 
 def fit(
@@ -66,6 +67,8 @@ def fit(
     match_options : see `MatchOptions`
     landmarks : as in `match`; they steer the map, and the fitted template is held at those that do not contradict each other
     """
+    if match_options is not None:
+        check_instance("match_options", match_options, MatchOptions, "use partwhole.matching.MatchOptions(...)")
     session = MatchSession(model, match_options, units=units, device=device, cache=cache)
     return fit_in_session(
         session, scan, template, options=options, landmarks=landmarks, repair=repair, progress=progress
@@ -89,6 +92,8 @@ def fit_in_session(
     session : matches each scan
     scan, template, options, landmarks, repair, progress : as in `fit`
     """
+    if options is not None:  # before the match, which takes long
+        check_instance("options", options, FitOptions, _OPTIONS)
     start = time.perf_counter()
     found = session.match(scan, template, repair=repair, progress=progress, landmarks=landmarks)
     matching = time.perf_counter() - start
@@ -112,7 +117,9 @@ def fit_match(
     options, progress : as in `fit`
     landmarks : as in `match`; None: those that the match was given
     """
-    chosen = options or FitOptions()
+    check_instance("found", found, MatchResult, "use pw.match(scan, template)")
+    chosen = FitOptions() if options is None else options
+    check_instance("options", chosen, FitOptions, _OPTIONS)
     start = time.perf_counter()
     marks, said = _held_landmarks(landmarks, found)
     template, (shift, scale) = _at_unit_area(found.whole)

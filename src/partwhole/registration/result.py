@@ -18,6 +18,7 @@ from partwhole.mesh import Mesh, write_mesh
 from partwhole.mesh.barycentric import BarycentricMap
 from partwhole.mesh.shown import ShownByItself
 from partwhole.saved import RESULT, save
+from partwhole.store.arguments import checked_path
 from partwhole.store.atomic import atomic_write
 from partwhole.transfer import Correspondence, transfer_by_kind
 from partwhole.transfer.correspondence import Side
@@ -143,7 +144,9 @@ class FittedTemplate(ShownByItself):
         `expected_error` of the template; `triangles`, `weights`, `covered` and `vertex_map` of the scan; `flipped` and
         `intersections`.
         """
-        place = Path(folder)
+        place = checked_path("folder", folder)
+        if place.exists() and not place.is_dir():
+            raise ValueError(f"{place} is a file; a result is saved in a folder")
         files = {name: place / name for name in (MESH, ARRAYS, RESULT, SUMMARY)}
         # a summary must not stand beside another fit
         files[SUMMARY].unlink(missing_ok=True)

@@ -16,7 +16,14 @@ from numpy.typing import ArrayLike
 
 from partwhole.mesh import Mesh, SurfaceLike, as_mesh, write_mesh
 from partwhole.mesh.formats.common import counted
-from partwhole.store.arguments import as_array, check_whole_number
+from partwhole.store.arguments import (
+    as_array,
+    as_numbers,
+    check_number,
+    check_whole_number,
+    checked_path,
+    in_short,
+)
 from partwhole.store.atomic import atomic_write
 from partwhole.store.compute import nearest_rotation, with_fixed_signs
 
@@ -86,7 +93,9 @@ class ShapeStatistics:
 
     def shape(self, scores: ArrayLike) -> Float[np.ndarray, "n 3"]:
         """mean + Σ_j scores_j · components_j, for as many of the first components as there are scores."""
-        given = as_array("scores must be numbers", scores).astype(np.float64).reshape(-1)
+        given = as_numbers("scores", scores).reshape(-1)
+        if not np.isfinite(given).all():
+            raise ValueError(f"scores must be finite, got {in_short(given.tolist())}")
         if len(given) > len(self.components):
             raise ValueError(f"scores has {len(given)} entries for {len(self.components)} components; give fewer")
         return np.asarray(self.mean + np.einsum("j,jvc->vc", given, self.components[: len(given)]))
@@ -94,6 +103,7 @@ class ShapeStatistics:
     def mode(self, component: int, deviations: float = 2.0) -> Float[np.ndarray, "n 3"]:
         """The mean and so many standard deviations of one component, the first of which is number 0."""
         check_whole_number("component", component)
+        check_number("deviations", deviations)
         if not 0 <= component < len(self.components):
             raise ValueError(f"component={component} is none of the {len(self.components)} components, counted from 0")
         return np.asarray(self.mean + deviations * self.deviations[component] * self.components[component])
@@ -112,8 +122,15 @@ class ShapeStatistics:
         names : of the shapes; counted from 1 if not given
         modes : of how many components there are meshes
         """
-        k, place = len(self.scores), Path(folder)
-        called = [str(at) for at in range(1, k + 1)] if names is None else [*names]
+        k, place = len(self.scores), checked_path("folder", folder)
+        if place.exists() and not place.is_dir():
+            raise ValueError(f"{place} is a file; statistics are saved in a folder")
+        check_whole_number("modes", modes)
+        if modes < 0:
+            raise ValueError(f"modes={modes} must not be negative")
+        if isinstance(names, str) or not (names is None or isinstance(names, Sequence)):
+            raise ValueError(f"names must be a list with a name for each shape, got {in_short(names)}")
+        called = [str(at) for at in range(1, k + 1)] if names is None else list(map(str, names))
         if len(called) != k:
             raise ValueError(f"names has {len(called)} entries for {k} shapes")
         place.mkdir(parents=True, exist_ok=True)
@@ -243,8 +260,10 @@ def _shapes(
     if isinstance(given, np.ndarray):
         if given.ndim != 3 or given.shape[2] != 3:
             raise ValueError(f"shapes must be an array (shapes, vertices, 3), got one of the shape {given.shape}")
-        x, w = given.astype(np.float64), np.ones(given.shape[1])
+        x, w = as_numbers("shapes", given), np.ones(given.shape[1])
     else:
+        if isinstance(given, str) or not isinstance(given, Sequence):
+            raise ValueError(f"shapes must be a list of surfaces, or an array of their vertices, got {in_short(given)}")
         meshes = [as_mesh(one, name=f"shapes[{at}]") for at, one in enumerate(given)]
         _check_count(len(meshes))
         for at, mesh in enumerate(meshes[1:], start=1):

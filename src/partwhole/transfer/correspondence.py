@@ -13,6 +13,8 @@ from scipy import sparse
 from partwhole.mesh import Mesh
 from partwhole.mesh.barycentric import BarycentricMap
 from partwhole.mesh.closest import SurfaceTree
+from partwhole.mesh.surface import check_mesh
+from partwhole.store.arguments import check_instance, check_number
 from partwhole.store.compute import nearest_rotation
 
 Side = Literal["part", "whole"]
@@ -43,6 +45,10 @@ class Correspondence:
     reach: float | None = None
 
     def __post_init__(self) -> None:
+        check_mesh(self.part, "part")
+        check_mesh(self.whole, "whole")
+        check_instance("places", self.places, BarycentricMap, "use BarycentricMap.at_vertices(vertex_map)")
+        check_number("reach", self.reach, or_none=True)
         if len(self.places) != self.part.n_vertices:
             raise ValueError(
                 f"places has {len(self.places)} points, {self.part.name} has {self.part.n_vertices} vertices"
@@ -168,6 +174,11 @@ class Correspondence:
     def _tree(self) -> SurfaceTree:
         """The part laid onto the whole."""
         return SurfaceTree(Mesh(np.nan_to_num(self.images), self.part.faces[self._laid], name=self.part.name))
+
+
+def check_correspondence(given: object) -> None:
+    """Raise ValueError, with the remedy, unless this is a `Correspondence`."""
+    check_instance("correspondence", given, Correspondence, "use result.correspondence")
 
 
 def check_side(to: object) -> None:

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole.mesh.closest import SurfaceTree
 from partwhole.store.arguments import as_numbers
-from partwhole.transfer.correspondence import Correspondence, Side, check_side
+from partwhole.transfer.correspondence import Correspondence, Side, check_correspondence, check_side
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +45,7 @@ def transfer_landmarks(
     to : where the landmarks are wanted
     """
     check_side(to)
+    check_correspondence(correspondence)
     given = as_numbers("points", points)
     if given.ndim != 2 or given.shape[1] != 3 or not np.isfinite(given).all():
         raise ValueError(f"points must be rows of three finite numbers, got shape {given.shape}")

@@ -10,7 +10,9 @@ from scipy import sparse
 
 from partwhole.mesh import Mesh
 from partwhole.mesh.barycentric import BarycentricMap
+from partwhole.mesh.surface import check_mesh
 from partwhole.mesh.textured import Skin
+from partwhole.store.arguments import check_instance
 from partwhole.store.compute import rotation_onto
 
 # a joint is seen if at least this share of what follows it is covered
@@ -62,6 +64,10 @@ def transfer_skinning(
     places : for each vertex of the target its place on the origin
     scale : from lengths of the origin to those of the target; the median ratio of edges unless given
     """
+    check_instance("skin", skin, Skin, "take that of a TexturedMesh")
+    check_mesh(origin, "origin")
+    check_mesh(target, "target")
+    check_instance("places", places, BarycentricMap, "use BarycentricMap.closest or a map")
     for name, mesh, n in (("skin", origin, skin.weights.shape[0]), ("places", target, len(places))):
         if mesh.n_vertices != n:
             raise ValueError(f"{name} has {n} vertices, {mesh.name} {mesh.n_vertices}; do they belong together?")

@@ -10,9 +10,9 @@ from jaxtyping import Bool, Float, Int, UInt8
 from partwhole.mesh import Mesh
 from partwhole.mesh.closest import SurfaceTree
 from partwhole.mesh.textured import Texture, TexturedMesh
-from partwhole.store.arguments import check_whole_number
+from partwhole.store.arguments import check_instance, check_whole_number
 from partwhole.transfer.atlas import make_atlas
-from partwhole.transfer.correspondence import Correspondence, Side, check_side
+from partwhole.transfer.correspondence import Correspondence, Side, check_correspondence, check_side
 
 # pixels between charts, half of which each of them is padded by at least
 _GAP = 8
@@ -64,6 +64,10 @@ def transfer_texture(
     texture : texture coordinates to bake into, those that the surface has already; made unless given
     """
     check_side(to)
+    check_correspondence(correspondence)
+    check_instance("textured", textured, TexturedMesh, "use partwhole.mesh.textured.read_textured(path)")
+    if texture is not None:
+        check_instance("texture", texture, Texture, "take that of a TexturedMesh")
     check_whole_number("size", size)
     if not 16 <= size <= 8192:
         raise ValueError(f"size={size} must lie between 16 and 8192 pixels")

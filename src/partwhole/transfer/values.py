@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from partwhole.mesh.barycentric import BarycentricMap
-from partwhole.store.arguments import as_array
-from partwhole.transfer.correspondence import Correspondence, Side, check_side
+from partwhole.store.arguments import as_array, check_instance, in_short
+from partwhole.transfer.correspondence import Correspondence, Side, check_correspondence, check_side
 
 Kind = Literal["auto", "scalar", "vector", "label", "color"]
 KINDS: tuple[Kind, ...] = ("auto", "scalar", "vector", "label", "color")
@@ -40,6 +40,7 @@ def transfer_by_kind(
         where some are not covered it has to be given
     """
     check_side(to)
+    check_correspondence(correspondence)
     given = as_array("values must be an array with a row for each vertex", values)
     origin = correspondence.whole if to == "part" else correspondence.part
     if given.ndim == 0 or len(given) != origin.n_vertices:
@@ -87,6 +88,7 @@ def transfer_values(
     >>> transfer_values(np.array([8.0, 4, 0]), places).tolist()
     [5.0, nan]
     """
+    values = _with_rows("values", values, places)
     if values.dtype.kind not in "fiub":
         raise ValueError(f"values of type {values.dtype} can't be interpolated; use kind='label'")
     found = places.interpolate(values)
@@ -118,6 +120,7 @@ def transfer_labels(
     >>> transfer_labels(np.array(["arm", "leg", "leg"]), places).tolist()
     ['leg']
     """
+    labels = _with_rows("labels", labels, places)
     places.check_rows(labels, "labels")
     of_corner = labels[places.triangles]
     same = of_corner[:, :, None] == of_corner[:, None]
@@ -134,6 +137,15 @@ def transfer_labels(
     if found.dtype.kind in "iub" and np.asarray(missing).astype(found.dtype) != missing:
         raise ValueError(f"missing={missing!r} is no {found.dtype}, the type of the labels; give one that is")
     found[~places.covered] = missing
+    return found
+
+
+def _with_rows(name: str, values: Any, places: Any) -> Shaped[np.ndarray, "n *rest"]:
+    """The values as an array, once they are one, and the places places."""
+    check_instance("places", places, BarycentricMap, "use correspondence.towards(to)")
+    found = as_array(f"{name} must be an array with a row for each vertex", values)
+    if found.ndim == 0:
+        raise ValueError(f"{name} must be an array with a row for each vertex, got {in_short(values)}")
     return found
 
 
