@@ -18,7 +18,7 @@ from partwhole.cli.shared.options import JsonOption, OutputOption, QuietOption, 
 from partwhole.matching.scans.units import percent
 from partwhole.mesh.formats.common import counted
 from partwhole.mesh.landmarks import read_landmarks, write_landmarks
-from partwhole.saved import RESULT
+from partwhole.saved import files_of
 from partwhole.store.arguments import displayable
 from partwhole.store.text import table_rows
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from partwhole.transfer.values import Kind
 
 SUMMARY = "transfer.json"
-_READS = (MAP, RESULT, "part.ply", "whole.ply", "fit.npz")
+_READS = (MAP, "part.ply", "whole.ply")
 _LANDMARK_COLUMNS = {"label", "name", "vertex", "x", "y", "z"}
 
 
@@ -87,7 +87,8 @@ def transfer(
     """
     console = Console(as_json=as_json, quiet=quiet)
     goal = output or Path(f"{folder.resolve().name}-transfer")
-    reads = [*(folder / name for name in _READS), *files, uv]
+    reads = [*(folder / name for name in _READS), *files_of(folder), *files, uv]
+    reads += [path for file in (*files, uv) if file is not None for path in _beside(file)]
     names = [name for file in files for name in _written(file)]
     again = next((name for name in names if names.count(name) > 1), None)
     if again is not None:
@@ -179,6 +180,13 @@ def _written(file: Path) -> tuple[str, ...]:
     if file.suffix.lower() == ".obj":
         return f"{file.stem}.glb", f"{file.stem}.obj", f"{file.stem}.mtl", f"{file.stem}.png"
     return (file.name,)
+
+
+def _beside(file: Path) -> list[Path]:
+    """The files that another one is read with."""
+    from partwhole.mesh.formats.obj_textured import files_beside
+
+    return files_beside(file.read_bytes(), file.parent) if file.suffix.lower() == ".obj" and file.is_file() else []
 
 
 def _origin(job: _Job) -> Any:
