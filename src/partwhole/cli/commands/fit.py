@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from partwhole.cli.shared.batch.entries import Entry, requested
+from partwhole.cli.shared.batch.entries import SURFACE_FILES, Entry, existing_surface, requested
 from partwhole.cli.shared.batch.kind import FAILED, Kind
 from partwhole.cli.shared.batch.run import Rows, count_states, raise_failures, work_through
 from partwhole.cli.shared.console import Console, plain_memory_errors
@@ -24,7 +24,6 @@ from partwhole.cli.shared.fit_output import (
     write_statistics,
 )
 from partwhole.cli.shared.match_options import (
-    SURFACE_FILES,
     LandmarksOption,
     ReadOutOption,
     RepairBothOption,
@@ -33,9 +32,6 @@ from partwhole.cli.shared.match_options import (
     UnitsOption,
     UpOption,
     YawStepsOption,
-    existing_surface,
-    folder_given,
-    open_session,
 )
 from partwhole.cli.shared.options import (
     DeviceOption,
@@ -45,7 +41,9 @@ from partwhole.cli.shared.options import (
     QuietOption,
     RefineOption,
     check_torch,
+    folder_given,
     open_cache,
+    open_session,
     output_folder,
 )
 from partwhole.deformation.options import FitOptions, Hold

@@ -21,6 +21,7 @@ from partwhole.store.text import table_rows
 
 # the list that `partwhole dataset make` writes; the table of results of `partwhole match` has the same name
 LIST = "pairs.csv"
+SURFACE_FILES = "an OFF, OBJ, PLY, STL, GLB or VTK file"
 _COLUMNS = ("part", "whole", "name")
 # what the columns are called in lists of scans
 _ALSO = {"scan": "part", "template": "whole"}
@@ -105,6 +106,13 @@ def requested(kind: Kind, part: Path | None, whole: Path | None, pairs: Path | N
     listed = list_beside(part, whole)
     entries = pair_folders(part, whole, kind=kind) if listed is None else read_list(listed, part, whole, kind=kind)
     return Request(kind, entries, Path(f"{part.resolve().stem}-{kind.result_of_many}"), listed)
+
+
+def existing_surface(path: Path) -> Path:
+    """The path, if there is such a file."""
+    if not path.is_file():
+        raise ValueError(f"file not found: {path}; give {SURFACE_FILES}")
+    return path
 
 
 def read_list(
