@@ -27,7 +27,7 @@ class BarycentricMap:
     ----------
     triangles : three vertex numbers of the surface, for each point; all the same where a point is a vertex
     weights : of the three; not negative, rows sum to one
-    covered : False where a point has no place; what its row holds then means nothing
+    covered : False where a point has no place; its row is then undefined
 
     Examples
     --------
@@ -59,7 +59,7 @@ class BarycentricMap:
 
     @classmethod
     def at_vertices(cls, vertex_map: ArrayLike, covered: Bool[np.ndarray, "p"] | None = None) -> BarycentricMap:
-        """The map that takes point i to the vertex vertex_map[i]; all points are covered unless it is said which are.
+        """The map from point i to the vertex vertex_map[i]; by default all points are covered.
 
         >>> BarycentricMap.at_vertices([4, 2]).triangles.tolist()
         [[4, 4, 4], [2, 2, 2]]
@@ -93,8 +93,8 @@ class BarycentricMap:
         ----------
         points : in the coordinates of the mesh; one that is not finite is not covered
         mesh : the surface
-        directions : outwards at each point; faces whose normal points against it do not count
-        reach : nor do faces farther than this
+        directions : outward normals at the points; faces whose normal points the other way are ignored
+        reach : largest distance; farther faces are ignored
 
         Examples
         --------
@@ -139,7 +139,7 @@ class BarycentricMap:
     def interpolate(self, values: Shaped[np.ndarray, "n *rest"]) -> Float[np.ndarray, "p *rest"]:
         """Σ_c weights[i, c] · values[triangles[i, c]]; nan where not covered.
 
-        A value that has no weight does not count, even if it is nan.
+        Values with weight 0 are ignored, even if they are nan.
         """
         self.check_rows(values)
         one = (len(self), *[1] * (values.ndim - 1))
@@ -151,7 +151,7 @@ class BarycentricMap:
         return total
 
     def only(self, keep: Bool[np.ndarray, "p"]) -> BarycentricMap:
-        """The same map with the points alone covered that are to be kept."""
+        """The same map, with only these of its points covered."""
         return BarycentricMap(self.triangles, self.weights, self.covered & keep)
 
     def check_rows(self, values: Shaped[np.ndarray, "n *rest"], name: str = "values") -> None:

@@ -41,7 +41,7 @@ class LandmarkPair:
     Attributes
     ----------
     part, whole : vertices, counted from 0
-    label : what it is called; may be empty
+    label : its name; may be empty
     """
 
     part: int
@@ -49,7 +49,7 @@ class LandmarkPair:
     label: str = ""
 
     def __str__(self) -> str:
-        """As messages name it.
+        """The name in messages.
 
         >>> print(LandmarkPair(12, 99, "nose"))
         landmark 'nose' (scan vertex 12 → template vertex 99)
@@ -77,7 +77,7 @@ class Landmarks:
     vertices : counted from 0
     labels : as many; empty where a file has no names
     away : from the point in the file to its vertex, in √area of the surface; 0 where the file has numbers of vertices
-    notes : what to know, a sentence each: points far from the surface, points that were left out
+    notes : sentences about points that are far from the surface or were left out
     """
 
     vertices: Int[np.ndarray, "k"]
@@ -90,7 +90,7 @@ class Landmarks:
 
 
 def read_landmarks(path: str | os.PathLike[str], mesh: SurfaceLike) -> Landmarks:
-    """The landmarks in a file, as vertices of a surface.
+    """Read landmarks from a file, as vertices of a surface.
 
     A CSV file has the columns `vertex`, or `x`, `y` and `z`, and `label` if they have names; without a header they are
     points, or names and points. Points are in the coordinates of the surface. 3D Slicer counts x and y from right to left or
@@ -131,7 +131,7 @@ def write_landmarks(
     path : the file
     mesh : the surface
     vertices : counted from 0
-    labels : as many names; without them they are called 1, 2, …
+    labels : their names; 1, 2, … by default
     """
     mesh = as_mesh(mesh)
     path, ending = checked_path("path", path), _ending(path)
@@ -152,7 +152,7 @@ def write_landmarks(
 def read_landmark_pairs(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], part: SurfaceLike, whole: SurfaceLike
 ) -> tuple[tuple[LandmarkPair, ...], tuple[str, ...]]:
-    """Pairs of landmarks, and what to know about them, a sentence each.
+    """Read pairs of landmarks, and return them with notes about them.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def write_landmark_pairs(path: str | os.PathLike[str], pairs: Sequence[LandmarkP
 
 
 def checked_landmarks(given: Any, part: Mesh, whole: Mesh) -> tuple[LandmarkPair, ...]:
-    """Pairs of landmarks as a caller gives them, once their numbers have been checked.
+    """Pairs of landmarks from numbers of vertices, which are checked.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def checked_landmarks(given: Any, part: Mesh, whole: Mesh) -> tuple[LandmarkPair
 def given_landmarks(
     given: LandmarksGiven | None, part: Mesh, whole: Mesh
 ) -> tuple[tuple[LandmarkPair, ...], tuple[str, ...]]:
-    """Pairs of landmarks that a caller gives, as numbers or as files, and what to know about them, a sentence each."""
+    """Pairs of landmarks from numbers of vertices or from files, and notes about them."""
     paths = str | os.PathLike
     if isinstance(given, paths) or (
         isinstance(given, Sequence) and len(given) and all(isinstance(one, paths) for one in given)
@@ -321,7 +321,7 @@ def _vertex(number: Any, mesh: Mesh, name: str) -> int:
 def _paired(
     of_part: Landmarks, of_whole: Landmarks, places: Sequence[str]
 ) -> tuple[tuple[LandmarkPair, ...], list[str]]:
-    """Landmarks of two surfaces that have the same label, or the same place in the list if they have none."""
+    """Pairs of landmarks with the same label, or with the same place in the lists if there are no labels."""
     one, other = places
     if not any(of_part.labels) and not any(of_whole.labels):
         if len(of_part) != len(of_whole):

@@ -1,4 +1,4 @@
-"""Values at vertices carried through a map: numbers, vectors, colours and labels."""
+"""Transfer of values at vertices: numbers, vectors, colours and labels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def transfer_by_kind(
     to: Side = "part",
     missing: Any = None,
 ) -> Shaped[np.ndarray, "m *rest"]:
-    """What is known at the vertices of one surface, at those of the other.
+    """Transfer values from the vertices of one surface to those of the other.
 
     Parameters
     ----------
@@ -35,9 +35,9 @@ def transfer_by_kind(
     kind : "scalar", interpolated column by column; "vector", interpolated and turned with the surface, (n, 3); "color",
         interpolated, and rounded if the values are whole numbers; "label", never interpolated. "auto": rows of three or four
         uint8 are colours, other whole numbers, truth values and text are labels, and other numbers are scalars.
-    to : where the values are wanted
-    missing : what vertices get that are not covered: nan unless given; labels, and colours of whole numbers, have no nan, so
-        where some are not covered it has to be given
+    to : the surface that gets the values
+    missing : the value of vertices that are not covered, nan by default. Labels, and colours of whole numbers, have no nan:
+        if vertices are not covered, it must be given
     """
     check_side(to)
     check_correspondence(correspondence)
@@ -60,7 +60,7 @@ def transfer_by_kind(
 
 
 def kind_of(values: Shaped[np.ndarray, "n *rest"]) -> Literal["scalar", "label", "color"]:
-    """What values are by their type, as "auto" takes them.
+    """The kind that "auto" stands for, from the type of the values.
 
     >>> [kind_of(np.zeros(shape, kind)) for shape, kind in (((5, 3), "u1"), (5, "i8"), ((5, 3), "f4"))]
     ['color', 'label', 'scalar']

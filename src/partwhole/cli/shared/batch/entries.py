@@ -1,4 +1,4 @@
-"""Which pairs a command works on: one, those of a list, or those of two folders; each with a name and its landmarks."""
+"""The pairs that a command processes: a single one, those of a list, or those of two folders; with names and landmarks."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ class Entry:
 
 @dataclass(frozen=True)
 class Request:
-    """What a command was asked to work on.
+    """The pairs that a command processes.
 
     Attributes
     ----------
     kind : of command
     entries : the pairs
     folder : for the results, unless another one is given
-    listed : the list that names the pairs, if there is one
-    many : False for two files, whose results go into the folder itself
+    listed : the list of the pairs, if one was given
+    many : False for a single pair of files, whose results go into the folder itself
     """
 
     kind: Kind
