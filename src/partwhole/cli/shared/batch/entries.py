@@ -261,6 +261,8 @@ def _rows(path: Path) -> list[list[str]]:
         rows = table_rows(path.read_text(encoding="utf-8-sig"))
     except ValueError:
         raise ValueError(f"{path} is not a text file; give a CSV file with the columns part,whole") from None
+    except FileNotFoundError:
+        raise ValueError(f"file not found: --pairs {path}; give a CSV file with the columns part,whole") from None
     if not rows:
         raise ValueError(f"{path} names no pairs; a line is part,whole or part,whole,name")
     return rows
