@@ -255,10 +255,10 @@ class MatchResult(ShownByItself):
         to: Side = "part",
         missing: Any = None,
     ) -> Shaped[np.ndarray, "m *rest"]:
-        """What is known at the vertices of the whole, at those of the part: labels, colours, coordinates; or the other way.
+        """Transfer values from the vertices of the whole to those of the part, or the other way.
 
         To the part, every vertex gets the value of its vertex of the whole, also one that was not matched, unless `kind` or
-        `missing` is given. To the whole, vertices within half an edge of the part, laid onto the whole, are covered.
+        `missing` is given. To the whole, vertices within half an edge of the mapped part are covered.
 
         Parameters
         ----------

@@ -65,7 +65,7 @@ def models(
 ) -> None:
     """Measure the built-in models on PFAUST, a split of SHREC'16, held-out people and generated bodies.
 
-    Every pair is matched as `partwhole match` does it, told nothing but the two surfaces; with --device cuda it takes about
+    Every pair is matched as `partwhole match` does it, given only the two surfaces; with --device cuda it takes about
     ten minutes. Writes models.md and models.json. Data sets that are not there are left out, with a note.
     """
     console = Console(as_json=as_json, quiet=quiet)
