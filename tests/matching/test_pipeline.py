@@ -13,11 +13,11 @@ import torch
 import partwhole as pw
 from partwhole.datasets import Cut, cut_plane, plane, random_cuts, sphere
 from partwhole.datasets.transforms import random_rotation
-from partwhole.matching import Matcher, MatchResult, TrainingConfig, match
+from partwhole.matching import Comparison, Matcher, MatchResult, Method, Surface, TrainingConfig, match
 from partwhole.matching.matcher import Combine, Ensemble
 from partwhole.matching.network.diffusion_net import new_network
 from partwhole.matching.result import CoarseMatch
-from partwhole.mesh import Mesh, write_mesh
+from partwhole.mesh import Mesh, decimate, write_mesh
 from partwhole.store.cache import Cache
 
 
@@ -35,6 +35,18 @@ def cut(small: ModuleType) -> Cut:
 @pytest.fixture(scope="module")
 def found(cut: Cut, matcher: Matcher) -> MatchResult:
     return match(cut.part, cut.whole, model=matcher)
+
+
+class NearestInSpace(Method):
+    """Vertices are alike that lie near each other."""
+
+    def encode(self, surface: Surface) -> torch.Tensor:
+        """The points on a sphere of one more dimension."""
+        square = surface.points.square().sum(dim=-1, keepdim=True)
+        return torch.cat([2 * surface.points, 1 - square], dim=-1) / (1 + square)
+
+    def compare(self, of_part: torch.Tensor, of_whole: torch.Tensor) -> list[Comparison]:
+        return [Comparison(of_part, of_whole)]
 
 
 def check(found: MatchResult) -> None:
@@ -78,6 +90,22 @@ def test_values_are_transferred(found: MatchResult) -> None:
     assert np.array_equal(found.transfer(found.whole.vertices), found.whole.vertices[found.vertex_map])
     with pytest.raises(ValueError, match=r"values has shape \(3,\); give one row for each of the whole's 300 vertices"):
         found.transfer(np.zeros(3))
+
+
+def test_places_inside_triangles(small: ModuleType, matcher: Matcher) -> None:
+    """Of a pair in two triangulations, whose true map is near: values are interpolated, and labels are not."""
+    whole, other = small.lopsided(400), decimate(small.lopsided(600), 300).mesh
+    cut = cut_plane(other, (0, 0, 0), (1.0, 0.5, 0.2))
+    found = match(cut.part, whole, model=NearestInSpace(matcher.config), read_out="registration", units="same")
+    check(found)
+    assert found.places is found.barycentric is found.correspondence.places
+    assert found.places is not None
+    assert np.array_equal(found.places.nearest_vertex, found.vertex_map)
+    assert np.allclose(found.transfer(whole.vertices), found.places.positions(whole.vertices))
+    assert np.array_equal(found.transfer(np.arange(400)), found.vertex_map)
+    at_vertices = match(cut.part, whole, model=NearestInSpace(matcher.config), read_out="lateration", units="same")
+    assert at_vertices.places is None
+    assert np.array_equal(at_vertices.barycentric.triangles[:, 0], at_vertices.vertex_map)
 
 
 def test_values_are_transferred_by_kind_and_back(found: MatchResult) -> None:
@@ -216,7 +244,7 @@ def test_several_networks(cut: Cut, matcher: Matcher, config: TrainingConfig, co
     check(match(cut.part, cut.whole, model=ensemble, refine=1))
 
 
-@pytest.mark.parametrize("read_out", ["features", "zoomout"])
+@pytest.mark.parametrize("read_out", ["features", "zoomout", "lateration", "registration"])
 def test_read_outs(cut: Cut, matcher: Matcher, read_out: str) -> None:
     check(match(cut.part, cut.whole, model=matcher, read_out=read_out))  # type: ignore[arg-type]
 

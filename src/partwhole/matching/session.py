@@ -63,7 +63,7 @@ def match(
         a file, an array or a point cloud, are triangulated first
     model : the name of a built-in model (see `model_names`), a file of weights, or a `Matcher` or other `Method`
     refine : steps of refinement on this pair, such as 15; 0: none
-    read_out : "features", "spectral", "zoomout" or "lateration", see `read_map`
+    read_out : "features", "spectral", "zoomout", "lateration" or "registration", see `MatchOptions`
     units : "auto", "same", "any", a factor, or those of part and whole such as "mm:m"; see `scaling_of`
     up : the axis that points up, such as "z", or "z:y" for part and whole; "auto" tries them all; None: as the model has it,
         and all of them if that fits badly

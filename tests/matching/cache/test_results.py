@@ -18,6 +18,7 @@ from partwhole.matching.cache.results import code_version, model_key, version_of
 from partwhole.matching.network.diffusion_net import new_network
 from partwhole.matching.result import CoarseMatch
 from partwhole.mesh import Mesh
+from partwhole.mesh.barycentric import BarycentricMap
 from partwhole.store.cache import Cache
 
 
@@ -40,14 +41,14 @@ def same(one: object, other: object) -> bool:
     """Whether two results hold the same numbers, words and surfaces, to the last bit."""
     if isinstance(one, Mesh) and isinstance(other, Mesh):
         return one.content_hash == other.content_hash
-    if isinstance(one, MatchResult | CoarseMatch):
+    if isinstance(one, MatchResult | CoarseMatch | BarycentricMap):
         return all(same(getattr(one, field.name), getattr(other, field.name)) for field in fields(one))
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return one.dtype == other.dtype and np.array_equal(one, other)
     return type(one) is type(other) and one == other
 
 
-@pytest.mark.parametrize("choices", [{}, {"refine": 1, "read_out": "features"}, {"max_vertices": 200}])
+@pytest.mark.parametrize("choices", [{}, {"refine": 1, "read_out": "features"}, {"max_vertices": 200, "read_out": "registration"}])
 def test_an_answer_is_what_would_be_computed(
     cut: Cut, matcher: Matcher, tmp_path: Path, choices: dict[str, int]
 ) -> None:

@@ -53,10 +53,11 @@ if TYPE_CHECKING:
     from partwhole.matching.search.method import Method
 
 ReadOutOption = Annotated[
-    Literal["spectral", "features", "both", "zoomout", "lateration"],
+    Literal["spectral", "features", "both", "zoomout", "lateration", "registration"],
     typer.Option(
         help="How the map is read from the network: features (nearest features), spectral (smoothed by a functional map), "
-        "both (a row for each), zoomout (spectral, then ZoomOut) or lateration (spectral, then refined by distances)."
+        "both (a row for each), zoomout (spectral, then ZoomOut), lateration (spectral, then refined by distances) or "
+        "registration (lateration, then by bending the whole onto the part)."
     ),
 ]
 DistancesOption = Annotated[

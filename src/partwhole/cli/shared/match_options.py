@@ -17,10 +17,11 @@ from partwhole.store.cache import Cache
 SURFACE_FILES = "an OFF, OBJ, PLY, STL, GLB or VTK file"
 
 ReadOutOption = Annotated[
-    Literal["lateration", "spectral", "features", "zoomout"],
+    Literal["lateration", "registration", "spectral", "features", "zoomout"],
     typer.Option(
         help="How the map is read from the network: features (nearest features), spectral (smoothed by a functional map), "
-        "zoomout (spectral, then ZoomOut) or lateration (spectral, then refined by distances)."
+        "zoomout (spectral, then ZoomOut), lateration (spectral, then refined by distances) or registration (lateration, then "
+        "inside triangles, by bending the whole onto the part)."
     ),
 ]
 UnitsOption = Annotated[
