@@ -81,7 +81,7 @@ def test_what_comes_out(found: MatchResult, cut: Cut, matcher: Matcher) -> None:
     k = matcher.config.loss.map_eigenpairs
     assert found.functional_map.shape == (k, k)
     # as the matcher itself does it
-    assert np.array_equal(found.vertex_map, matcher.match(cut.part, cut.whole, read_out="lateration").vertex_map)
+    assert np.array_equal(found.vertex_map, matcher.match(cut.part, cut.whole).vertex_map)
 
 
 def test_values_are_transferred(found: MatchResult) -> None:
@@ -240,11 +240,11 @@ def test_several_networks(cut: Cut, matcher: Matcher, config: TrainingConfig, co
     ensemble = Ensemble([Matcher(network, aligned) for network in networks], combine=combine)
     found = match(cut.part, cut.whole, model=ensemble)
     check(found)
-    assert np.array_equal(found.vertex_map, ensemble.match(cut.part, cut.whole, read_out="lateration").vertex_map)
+    assert np.array_equal(found.vertex_map, ensemble.match(cut.part, cut.whole).vertex_map)
     check(match(cut.part, cut.whole, model=ensemble, refine=1))
 
 
-@pytest.mark.parametrize("read_out", ["features", "zoomout", "lateration", "registration"])
+@pytest.mark.parametrize("read_out", ["features", "zoomout", "lateration"])
 def test_read_outs(cut: Cut, matcher: Matcher, read_out: str) -> None:
     check(match(cut.part, cut.whole, model=matcher, read_out=read_out))  # type: ignore[arg-type]
 
@@ -386,5 +386,5 @@ def test_choices_that_are_none(cut: Cut, matcher: Matcher) -> None:
         match(cut.part, cut.whole, model=matcher, yaw_steps=0)
     with pytest.raises(ValueError, match="up='sky' must be an axis"):
         match(cut.part, cut.whole, model=matcher, up="sky")
-    with pytest.raises(ValueError, match=r"read_out must be one of 'features', .*'lateration', got 'tea leaves'"):
+    with pytest.raises(ValueError, match=r"read_out must be one of 'features', .*'registration', got 'tea leaves'"):
         match.__wrapped__(cut.part, cut.whole, model=matcher, read_out="tea leaves")

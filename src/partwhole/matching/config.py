@@ -25,6 +25,8 @@ Axis = Literal["x", "y", "z"]
 Precision = Literal["float16", "tf32", "float32"]
 Distances = Literal["fast_marching", "dijkstra", "exact"]
 ReadOut = Literal["features", "spectral", "zoomout", "lateration", "registration"]
+# of whoever asks for no other
+READ_OUT: ReadOut = "registration"
 
 UPS = tuple(sign + axis for axis in "yzx" for sign in ("", "-"))
 
@@ -212,7 +214,7 @@ class MatchOptions:
     """
 
     refine: int = 0
-    read_out: ReadOut = "lateration"
+    read_out: ReadOut = READ_OUT
     up: str | None = None
     yaw_steps: int | None = None
     landmarks: tuple[LandmarkPair, ...] = ()

@@ -25,7 +25,7 @@ from partwhole.geodesics.distances import DistanceMethod
 from partwhole.matching.confidence.constants import RIGHT
 from partwhole.matching.confidence.cues import cues_of
 from partwhole.matching.confidence.rule import NAMES, Cues
-from partwhole.matching.config import MatchOptions, ReadOut
+from partwhole.matching.config import READ_OUT, MatchOptions, ReadOut
 from partwhole.matching.matcher import Ensemble
 from partwhole.matching.network.surface import SurfacePair, distances_of
 from partwhole.matching.pipeline import (
@@ -115,7 +115,7 @@ class Benchmark:
         self,
         method: Method,
         *,
-        read_out: ReadOut = "lateration",
+        read_out: ReadOut = READ_OUT,
         refine: int = 0,
         weights: Weights = "final",
         thorough: bool = True,
@@ -281,7 +281,7 @@ def evaluate(
     matcher: Method,
     pairs: Sequence,
     *,
-    read_out: ReadOut = "lateration",
+    read_out: ReadOut = READ_OUT,
     refine: int = 0,
     method: DistanceMethod = "fast_marching",
     weights: Weights = "final",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from partwhole.matching.cache.results import cached_result, model_key, result_key, store_result
 from partwhole.matching.confidence.constants import FEW_VERTICES
-from partwhole.matching.config import MatchOptions, ReadOut, check_read_out
+from partwhole.matching.config import READ_OUT, MatchOptions, ReadOut, check_read_out
 from partwhole.matching.network.weights import model_path
 from partwhole.matching.result import MatchResult
 from partwhole.matching.scans.prepare import (
@@ -41,7 +41,7 @@ def match(
     *,
     model: str | Path | Method = "default",
     refine: int = 0,
-    read_out: ReadOut = "lateration",
+    read_out: ReadOut = READ_OUT,
     units: str | float = "auto",
     up: str | None = None,
     yaw_steps: int | None = None,
