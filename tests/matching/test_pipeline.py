@@ -13,7 +13,7 @@ import torch
 import partwhole as pw
 from partwhole.datasets import Cut, cut_plane, plane, random_cuts, sphere
 from partwhole.datasets.transforms import random_rotation
-from partwhole.matching import Comparison, Matcher, MatchResult, Method, Surface, TrainingConfig, match
+from partwhole.matching import Comparison, Matcher, MatchResult, Method, Surface, TrainingConfig, match, pipeline
 from partwhole.matching.matcher import Combine, Ensemble
 from partwhole.matching.network.diffusion_net import new_network
 from partwhole.matching.result import CoarseMatch
@@ -87,7 +87,8 @@ def test_what_comes_out(found: MatchResult, cut: Cut, matcher: Matcher) -> None:
 def test_values_are_transferred(found: MatchResult) -> None:
     names = np.array([f"vertex {k}" for k in range(found.whole.n_vertices)])
     assert found.transfer(names)[3] == f"vertex {found.vertex_map[3]}"
-    assert np.array_equal(found.transfer(found.whole.vertices), found.whole.vertices[found.vertex_map])
+    inside = found.barycentric.positions(found.whole.vertices)
+    assert np.allclose(found.transfer(found.whole.vertices), inside)
     with pytest.raises(ValueError, match=r"values has shape \(3,\); give one row for each of the whole's 300 vertices"):
         found.transfer(np.zeros(3))
 
@@ -108,9 +109,25 @@ def test_places_inside_triangles(small: ModuleType, matcher: Matcher) -> None:
     assert np.array_equal(at_vertices.barycentric.triangles[:, 0], at_vertices.vertex_map)
 
 
+def test_a_map_that_bending_does_not_better_is_that_of_lateration(
+    small: ModuleType, matcher: Matcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    method, whole = NearestInSpace(matcher.config), small.lopsided(400)
+    cut = cut_plane(whole, (0, 0, 0), (1.0, 0.5, 0.2))
+    note = "the whole bent onto the part gave no better map, so it is that of lateration"
+    laterated = match(cut.part, whole, model=method, read_out="lateration")
+    assert note not in laterated.notes
+    monkeypatch.setattr(pipeline, "registered_places", lambda *given, **options: None)
+    found = match(cut.part, whole, model=method)
+    assert note in found.notes
+    assert found.places is None
+    assert np.array_equal(found.vertex_map, laterated.vertex_map)
+    assert np.array_equal(found.confidence, laterated.confidence)
+
+
 def test_values_are_transferred_by_kind_and_back(found: MatchResult) -> None:
     heights = found.whole.vertices[:, 1]
-    assert np.array_equal(found.transfer(heights, kind="scalar"), heights[found.vertex_map])
+    assert np.array_equal(found.transfer(heights, kind="scalar"), found.barycentric.interpolate(heights))
     back = found.transfer(found.transfer(heights), to="whole")
     known = np.isfinite(back)
     assert np.array_equal(known, found.correspondence.inverse.covered)

@@ -14,7 +14,7 @@ from partwhole.mesh.barycentric import BarycentricMap
 from partwhole.mesh.closest import SurfaceTree
 
 # stiffness of each round, in √area of the whole, and iterations of each: a map is nearly right where a fit has to be found
-_LENGTHS, _STEPS = (0.05, 0.03, 0.03), 4
+_LENGTHS, _STEPS = (0.05, 0.03, 0.03), 2
 # in √area of the whole: a place farther than this from where the map had it is not believed
 _FARTHEST = 0.1
 

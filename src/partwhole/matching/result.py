@@ -265,7 +265,8 @@ class MatchResult(ShownByItself):
         """What is known at the vertices of the whole, at those of the part: labels, colours, coordinates; or the other way.
 
         To the part, every vertex gets the value at its place on the whole, also one that was not matched, unless `kind` or
-        `missing` is given; inside a triangle numbers are interpolated, and labels never. To the whole, vertices within half an edge of the part, laid onto the whole, are covered.
+        `missing` is given; inside a triangle numbers are interpolated, and labels never. To the whole, vertices within half
+        an edge of the part, laid onto the whole, are covered.
 
         Parameters
         ----------

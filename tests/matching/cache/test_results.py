@@ -48,7 +48,7 @@ def same(one: object, other: object) -> bool:
     return type(one) is type(other) and one == other
 
 
-@pytest.mark.parametrize("choices", [{}, {"refine": 1, "read_out": "features"}, {"max_vertices": 200, "read_out": "registration"}])
+@pytest.mark.parametrize("choices", [{}, {"refine": 1, "read_out": "features"}, {"max_vertices": 200}])
 def test_an_answer_is_what_would_be_computed(
     cut: Cut, matcher: Matcher, tmp_path: Path, choices: dict[str, int]
 ) -> None:

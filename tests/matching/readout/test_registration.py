@@ -36,7 +36,9 @@ def test_places_between_vertices(part: Mesh, whole: Mesh) -> None:
     vertex_map = nearest(part, whole)
     # as matches come: each a little wrong
     wrong = vertex_map.clone()
-    wrong[::3] = torch.tensor(whole.faces[np.argmax(whole.faces == vertex_map[::3, None, None].numpy(), axis=1)[:, 0], 0])
+    wrong[::3] = torch.tensor(
+        whole.faces[np.argmax(whole.faces == vertex_map[::3, None, None].numpy(), axis=1)[:, 0], 0]
+    )
     places = registered_places(vertex_map, part, whole)
     assert places is not None
     assert places.covered.all()
@@ -67,7 +69,9 @@ def test_pieces_and_a_whole_with_a_hole() -> None:
     open_whole = cut_plane(egg(500), (-0.3, 0, 0), (1, 0, 0)).part
     part = egg(350, 0.4)
     x = part.vertices[part.faces][:, :, 0]
-    pieces = part.submesh(np.isin(np.arange(350), part.faces[(np.abs(x) > 0.05).all(axis=1) & (x > -0.25).all(axis=1)]))[0]
+    pieces = part.submesh(
+        np.isin(np.arange(350), part.faces[(np.abs(x) > 0.05).all(axis=1) & (x > -0.25).all(axis=1)])
+    )[0]
     assert pieces.n_components == 2
     places = registered_places(nearest(pieces, open_whole), pieces, open_whole)
     assert places is not None

@@ -20,8 +20,8 @@ ReadOutOption = Annotated[
     Literal["lateration", "registration", "spectral", "features", "zoomout"],
     typer.Option(
         help="How the map is read from the network: features (nearest features), spectral (smoothed by a functional map), "
-        "zoomout (spectral, then ZoomOut), lateration (spectral, then refined by distances) or registration (lateration, then "
-        "inside triangles, by bending the whole onto the part)."
+        "zoomout (spectral, then ZoomOut), lateration (spectral, then refined by distances) or registration (lateration, "
+        "then by bending the whole onto the part)."
     ),
 ]
 UnitsOption = Annotated[

@@ -94,7 +94,7 @@ class Lift:
         return BarycentricMap(triangles, weights, self.part.covered)
 
     def _in_triangles(self) -> tuple[Int[np.ndarray, "n 3"], Float[np.ndarray, "n 3"]]:
-        """For each vertex of the part its triangle of the part as it was matched, nearest corner first, and its place there."""
+        """For each vertex of the part its triangle of those that were matched, nearest corner first, and its place there."""
         mesh, given = self.part.mesh, self.part.given
         normals = given.vertex_normals
         # what was matched faces outwards
