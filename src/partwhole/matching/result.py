@@ -181,8 +181,8 @@ class MatchResult(ShownByItself):
     seconds : that each step took
     from_cache : whether it was found in the cache, as it had been computed before
     landmarks : that were given, and what became of them
-    places : for each vertex of the part its place inside a triangle of the whole, of which `vertex_map` names the nearest
-        corner; None if the map was read at vertices. See `barycentric`
+    places : for each vertex of the part its place inside a triangle of the whole, of which `vertex_map` names the
+        corner with the largest weight; None if the map was read at vertices. See `barycentric`
     """
 
     part: Mesh
