@@ -154,6 +154,12 @@ class BarycentricMap:
         """The same map, with only these of its points covered."""
         return BarycentricMap(self.triangles, self.weights, self.covered & keep)
 
+    def with_vertices(self, points: Int[np.ndarray, "k"], vertices: Int[np.ndarray, "k"]) -> BarycentricMap:
+        """The same map with some points at vertices, and covered."""
+        triangles, weights, covered = self.triangles.copy(), self.weights.copy(), self.covered.copy()
+        triangles[points], weights[points], covered[points] = vertices[:, None], [1.0, 0.0, 0.0], True
+        return BarycentricMap(triangles, weights, covered)
+
     def check_rows(self, values: Shaped[np.ndarray, "n *rest"], name: str = "values") -> None:
         """Raise ValueError unless there is a row for every vertex that the map refers to."""
         most = int(self.triangles[self.covered].max(initial=-1))

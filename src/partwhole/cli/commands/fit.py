@@ -47,7 +47,7 @@ from partwhole.cli.shared.options import (
     output_folder,
 )
 from partwhole.deformation.options import FitOptions, Hold
-from partwhole.matching.config import MatchOptions
+from partwhole.matching.config import READ_OUT, MatchOptions
 from partwhole.matching.session import MatchSession
 from partwhole.mesh.formats.common import counted
 
@@ -139,7 +139,7 @@ def fit(
     seen_only: SeenOnlyOption = False,
     model: MethodModelOption = "default",
     refine: RefineOption = 0,
-    read_out: ReadOutOption = "lateration",
+    read_out: ReadOutOption = READ_OUT,
     units: UnitsOption = "auto",
     up: UpOption = None,
     yaw_steps: YawStepsOption = None,

@@ -47,7 +47,7 @@ from partwhole.cli.shared.options import (
     open_session,
     output_folder,
 )
-from partwhole.matching.config import MatchOptions
+from partwhole.matching.config import READ_OUT, MatchOptions
 from partwhole.store.cache import Cache
 
 PartArgument = Annotated[
@@ -97,7 +97,7 @@ def match(
     pairs: PairsOption = None,
     model: MethodModelOption = "default",
     refine: RefineOption = 0,
-    read_out: ReadOutOption = "lateration",
+    read_out: ReadOutOption = READ_OUT,
     units: UnitsOption = "auto",
     up: UpOption = None,
     yaw_steps: YawStepsOption = None,

@@ -8,10 +8,11 @@ from typing import Annotated, Literal
 import typer
 
 ReadOutOption = Annotated[
-    Literal["lateration", "spectral", "features", "zoomout"],
+    Literal["lateration", "registration", "spectral", "features", "zoomout"],
     typer.Option(
         help="How the map is read from the network: features (nearest features), spectral (smoothed by a functional map), "
-        "zoomout (spectral, then ZoomOut) or lateration (spectral, then refined by distances)."
+        "zoomout (spectral, then ZoomOut), lateration (spectral, then refined by distances) or registration (lateration, "
+        "then by bending the whole onto the part)."
     ),
 ]
 UnitsOption = Annotated[
