@@ -1,10 +1,11 @@
 """`partwhole match` as a user runs it: from files to a written map, wall time and peak memory of the whole program.
 
-python benchmarks/match.py --model default [--large] [--threads 2]
+python benchmarks/match.py --model any-pose default [--large] [--brief] [--threads 2]
 
 A body of 5000 vertices and a part of 3000 in another pose, first with an empty cache; then another part of it, so that the
 whole is known; then the same again, which is answered from the cache; and parts in a list, one after the other. With --large
-a scan of 200 000 vertices against a template of 50 000.
+a scan of 200 000 vertices against a template of 50 000. --brief: only the first time. Of several models, one after the other
+in the same run, cores' seconds can be compared on a machine that has other work, too.
 """
 
 from __future__ import annotations
@@ -77,40 +78,50 @@ def listed(folder: Path, parts: list[Path], whole: Path, model: str, threads: in
     return ["one more in a list, no cache, no pictures", f"{wall:.1f}", f"{cores:.1f}", f"{took[1][2]:.2f}", ""]
 
 
+def rows_of(model: str, folder: Path, given: argparse.Namespace) -> list[list[str]]:
+    """The rows of one model."""
+    rows = []
+
+    def measured(name: str, part: Path, whole: Path, *, cache: str, extra: tuple[str, ...] = ()) -> None:
+        out = folder / "out"
+        words = ["match", str(part), str(whole), "--model", model, "--output", str(out), "--quiet", *extra]
+        wall, cores, memory = run(words, cache=folder / cache, threads=given.threads)
+        inside = json.loads((out / "summary.json").read_text())["seconds"]
+        steps = ", ".join(f"{step} {seconds:.1f}" for step, seconds in inside.items())
+        rows.append([model, name, f"{wall:.1f}", f"{cores:.1f}", f"{memory:.2f}", steps])
+
+    without = ("--no-pictures",)
+    part, whole, sizes = write_pair(folder, 5000, part_of=3000, times=(0, 0))
+    measured(f"{sizes}, first time, without pictures", part, whole, cache="three", extra=without)
+    if not given.brief:
+        others = [write_pair(folder, 5000, part_of=3000, times=(0, 0), pose=pose)[0] for pose in (4, 5, 6, 7)]
+        measured("another part, without pictures", others[0], whole, cache="three", extra=without)
+        measured("the same again, without pictures", others[0], whole, cache="three", extra=without)
+        measured(f"{sizes}, first time", part, whole, cache="one")
+        measured("another part, known whole", others[0], whole, cache="one")
+        measured("the same again", others[0], whole, cache="one")
+        rows.append([model, *listed(folder, others, whole, model, given.threads)])
+    if given.large:
+        part, whole, sizes = write_pair(folder, 12_700, part_of=200_000, times=(2, 1))
+        measured(f"{sizes}, first time, without pictures", part, whole, cache="two", extra=without)
+        if not given.brief:
+            measured(f"{sizes}, warm, without pictures", part, whole, cache="two", extra=without)
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", default="default")
+    parser.add_argument("--model", nargs="+", default=["default"])
+    parser.add_argument("--brief", action="store_true", help="only the first time, without pictures")
     parser.add_argument("--large", action="store_true", help="the scan of 200 000 vertices too")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     given = parser.parse_args()
     rows = []
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-
-        def measured(name: str, part: Path, whole: Path, *, cache: str, extra: tuple[str, ...] = ()) -> None:
-            out = folder / "out"
-            words = ["match", str(part), str(whole), "--model", given.model, "--output", str(out), "--quiet", *extra]
-            wall, cores, memory = run(words, cache=folder / cache, threads=given.threads)
-            inside = json.loads((out / "summary.json").read_text())["seconds"]
-            steps = ", ".join(f"{step} {seconds:.1f}" for step, seconds in inside.items())
-            rows.append([name, f"{wall:.1f}", f"{cores:.1f}", f"{memory:.2f}", steps])
-
-        part, whole, sizes = write_pair(folder, 5000, part_of=3000, times=(0, 0))
-        others = [write_pair(folder, 5000, part_of=3000, times=(0, 0), pose=pose)[0] for pose in (4, 5, 6, 7)]
-        measured(f"{sizes}, first time", part, whole, cache="one")
-        measured("another part, known whole", others[0], whole, cache="one")
-        measured("the same again", others[0], whole, cache="one")
-        without = ("--no-pictures",)
-        measured("first time, without pictures", part, whole, cache="three", extra=without)
-        measured("another part, without pictures", others[0], whole, cache="three", extra=without)
-        measured("the same again, without pictures", others[0], whole, cache="three", extra=without)
-        rows.append(listed(folder, others, whole, given.model, given.threads))
-        if given.large:
-            part, whole, sizes = write_pair(folder, 12_700, part_of=200_000, times=(2, 1))
-            measured(f"{sizes}, first time", part, whole, cache="two")
-            measured(f"{sizes}, warm, without pictures", part, whole, cache="two", extra=("--no-pictures",))
-    print(f"{heading()}; {given.threads} threads, load {os.getloadavg()[0]:.1f}, model {given.model}")
-    print(table(["part / whole vertices", "wall s", "cores s", "peak GiB", "steps, s"], rows))
+    for model in given.model:
+        with tempfile.TemporaryDirectory() as place:
+            rows += rows_of(model, Path(place), given)
+    print(f"{heading()}; {given.threads} threads, load {os.getloadavg()[0]:.1f}")
+    print(table(["model", "part / whole vertices", "wall s", "cores s", "peak GiB", "steps, s"], rows))
 
 
 if __name__ == "__main__":

@@ -36,9 +36,18 @@ def test_confidence_that_says_nothing() -> None:
     assert repr(found) == "Calibration(the lowest fifth carries 20% of the error, at most 36%)"
 
 
+def test_how_often_a_right_place_is_surer_than_a_wrong_one() -> None:
+    errors = np.array([0.01] * 6 + [0.2] * 4)
+    told = [0.9, 0.8, 0.8, 0.7, 0.6, 0.5, 0.7, 0.4, 0.3, 0.2]
+    # of 24 pairs two are the wrong way round, and in one both are equally sure
+    assert calibration(told, errors).auc == pytest.approx(21.5 / 24)
+    assert calibration(np.ones(10), errors).auc == 0.5
+
+
 def test_no_error_at_all() -> None:
     found = calibration(np.ones(10), np.zeros(10))
     assert math.isnan(found.carried)
+    assert math.isnan(found.auc)
     assert np.isnan(found.curve).all()
 
 

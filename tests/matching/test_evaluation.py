@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from types import ModuleType
 
@@ -13,8 +14,10 @@ from partwhole.datasets import GroundTruth, Pair, Pairs
 from partwhole.evaluation import evaluate_map, geodesic_errors
 from partwhole.geodesics import geodesic_distances
 from partwhole.matching import Benchmark, Matcher, TrainingConfig, evaluate, evaluation, match
+from partwhole.matching.confidence.constants import LARGEST_ERROR
 from partwhole.matching.evaluation import cues_and_errors
 from partwhole.matching.network.diffusion_net import new_network
+from partwhole.mesh import Mesh
 
 
 @pytest.fixture(scope="module")
@@ -146,9 +149,10 @@ def test_confidence_beside_errors(matcher, known, cache) -> None:
 
 def test_cues_and_errors_are_those_of_match(small: ModuleType, matcher: Matcher) -> None:
     pair = small.pairs()[1]
-    cues, errors = cues_and_errors(pair, matcher)
+    cues, errors, areas, fit = cues_and_errors(pair, matcher)
     assert pair.ground_truth is not None
-    assert len(cues) == len(errors) == len(pair.ground_truth.part_vertices)
+    assert len(cues) == len(errors) == len(areas) == len(pair.ground_truth.part_vertices)
+    assert math.isnan(fit.expected_error)
     found = match(pair.part, pair.whole, model=matcher)
     expected = geodesic_errors(
         found.vertex_map, pair.ground_truth, geodesic_distances(pair.whole, method="dijkstra"), area=pair.whole.area
@@ -160,3 +164,22 @@ def test_the_truth_must_be_known(small: ModuleType, matcher: Matcher) -> None:
     pair = small.pairs()[0]
     with pytest.raises(ValueError, match="has no ground truth, so its errors can't be measured"):
         cues_and_errors(Pair(pair.part, pair.whole, name="unknown"), matcher)
+
+
+def test_where_no_place_is_right_all_errors_are_the_largest(small: ModuleType, matcher: Matcher) -> None:
+    one, other = small.pairs()[:2]
+    found = cues_and_errors(Pair(one.part, other.whole, name="neither"), matcher, wrong=True)
+    assert len(found.errors) == one.part.n_vertices
+    assert (found.errors == LARGEST_ERROR).all()
+
+
+def test_specks_have_neither_cues_nor_errors(small: ModuleType, matcher: Matcher) -> None:
+    pair = small.pairs()[1]
+    part = pair.part
+    speck = Mesh(
+        np.concatenate([part.vertices, part.vertices[:1] + 0.01 * np.eye(3)]),
+        np.concatenate([part.faces, part.n_vertices + np.array([[0, 1, 2]])]),
+    )
+    truth = GroundTruth.of_map(np.append(pair.ground_truth.whole_vertices, [0, 0, 0]))
+    found = cues_and_errors(Pair(speck, pair.whole, ground_truth=truth, name="speck"), matcher)
+    assert len(found.errors) == len(found.cues) == part.n_vertices

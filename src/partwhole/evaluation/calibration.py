@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from numpy.typing import ArrayLike
+from scipy.stats import rankdata
 
 from partwhole.store.atomic import saved
 
@@ -32,6 +34,8 @@ class Calibration:
     possible : the same if the fifth with the largest errors was known: no confidence can carry more
     curve, best_curve : the share of all errors that the least sure 0 %, 1 %, …, 100 % of the vertices have, and the same if
         the errors were known
+    auc : how often a vertex that is right is surer than one that is wrong: ½ if confidence says nothing; nan if there are
+        not both
     """
 
     confidence: Float[np.ndarray, "g"]
@@ -42,6 +46,7 @@ class Calibration:
     possible: float
     curve: Float[np.ndarray, "101"]
     best_curve: Float[np.ndarray, "101"]
+    auc: float
 
     def __repr__(self) -> str:
         return f"Calibration(the lowest fifth carries {self.carried:.0%} of the error, at most {self.possible:.0%})"
@@ -89,7 +94,17 @@ def calibration(confidence: ArrayLike, errors: ArrayLike, *, limit: float = 0.05
         _carried(largest_first),
         _shares(off[order]),
         _shares(largest_first),
+        _auc(sure, off < limit),
     )
+
+
+def _auc(sure: Float[np.ndarray, "n"], right: Bool[np.ndarray, "n"]) -> float:
+    """P(the confidence of a right one > that of a wrong one), equal ones counted half."""
+    count = int(right.sum())
+    pairs = count * (len(right) - count)
+    if not pairs:
+        return math.nan
+    return float((rankdata(sure)[right].sum() - count * (count + 1) / 2) / pairs)
 
 
 def calibration_plot(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -22,8 +22,9 @@ from partwhole.evaluation import (
 )
 from partwhole.evaluation.protocol import Truth, Weights
 from partwhole.geodesics.distances import DistanceMethod
-from partwhole.matching.confidence.constants import RIGHT
+from partwhole.matching.confidence.constants import LARGEST_ERROR, RIGHT
 from partwhole.matching.confidence.cues import cues_of
+from partwhole.matching.confidence.fit import fit_of
 from partwhole.matching.confidence.rule import NAMES, Cues
 from partwhole.matching.config import READ_OUT, MatchOptions, ReadOut
 from partwhole.matching.matcher import Ensemble
@@ -38,7 +39,7 @@ from partwhole.matching.pipeline import (
     searched,
     surfaces_of,
 )
-from partwhole.matching.result import MatchResult
+from partwhole.matching.result import Fit, MatchResult
 from partwhole.matching.scans.lift import Lift
 from partwhole.matching.scans.prepare import MOST_VERTICES, PreparedScans, Scans, Templates, prepare_scans
 from partwhole.matching.search.method import Method, check_method
@@ -307,26 +308,52 @@ def evaluate(
     return benchmark.of(matcher, read_out=read_out, refine=refine, weights=weights, progress=progress)
 
 
-def cues_and_errors(pair: Pair, method: Method, *, cache: Cache | None = None) -> tuple[Cues, Float[np.ndarray, "g"]]:
-    """Cues and errors, in √area of the whole, at the vertices of a pair whose truth is known, matched as `match` does it:
-    what the rule of confidence is fitted to, see benchmarks/confidence.py.
+class MeasuredMap(NamedTuple):
+    """A map whose truth is known, and what its confidence is made of.
+
+    Attributes
+    ----------
+    cues, errors, areas : at the vertices whose truth is known; errors in √area of the whole
+    fit : of the map, without an expected error
+    """
+
+    cues: Cues
+    errors: Float[np.ndarray, "g"]
+    areas: Float[np.ndarray, "g"]
+    fit: Fit
+
+
+def cues_and_errors(pair: Pair, method: Method, *, cache: Cache | None = None, wrong: bool = False) -> MeasuredMap:
+    """Cues and errors at the vertices of a pair whose truth is known, matched as `match` does it: what the rule of confidence
+    is fitted to, see benchmarks/confidence.py.
 
     Parameters
     ----------
     pair : with ground truth; few enough vertices that nothing is decimated
     method : that matches
     cache : where eigenpairs are kept
+    wrong : part and whole belong to different things: there is no truth, and every error is `LARGEST_ERROR`
     """
-    if pair.ground_truth is None or len(pair.ground_truth) == 0:
+    truth = pair.ground_truth
+    if not wrong and (truth is None or len(truth) == 0):
         raise ValueError(f"{pair.name} has no ground truth, so its errors can't be measured; leave it out")
     scans = prepare_scans(Scans(pair.part, pair.whole, (), {}))
     if scans.part.decimated or scans.whole.decimated:
         raise ValueError(f"{pair.name} is too large: cues are at the vertices as they are matched; decimate it first")
     found = found_map(method, surfaces_of(scans, method, cache=cache), MatchOptions(), scans=scans)
     cues = cues_of(found.vertex_map, found.search, method, moved=found.laterated)
+    areas, fit = found.search.pair.meshes[0].vertex_areas, fit_of(found.vertex_map, found.search)
+    if wrong or truth is None:
+        return MeasuredMap(cues, np.full(len(cues), LARGEST_ERROR), areas, fit)
     distances = found.search.pair.whole.distances
     assert distances is not None
-    vertex_map = found.vertex_map.cpu().numpy().astype(np.int64)
-    errors = geodesic_errors(vertex_map, pair.ground_truth, distances.cpu().numpy(), area=pair.whole.area)
-    rows = pair.ground_truth.part_vertices
-    return Cues(**{name: getattr(cues, name)[rows] for name in NAMES}), errors
+    # specks are left out of what is matched
+    matched = np.full(pair.part.n_vertices, -1)
+    matched[scans.part.to_given] = np.arange(len(cues))
+    rows = matched[truth.part_vertices]
+    vertex_map = found.vertex_map.cpu().numpy().astype(np.int64)[np.maximum(matched, 0)]
+    errors = geodesic_errors(vertex_map, truth, distances.cpu().numpy(), area=found.search.pair.meshes[1].area)[
+        rows >= 0
+    ]
+    rows = rows[rows >= 0]
+    return MeasuredMap(Cues(**{name: getattr(cues, name)[rows] for name in NAMES}), errors, areas[rows], fit)

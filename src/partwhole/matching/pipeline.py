@@ -17,18 +17,19 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from partwhole.matching.cache.results import surroundings
-from partwhole.matching.confidence.constants import DOUBTFUL, FEW_VERTICES, LARGEST_ERROR
+from partwhole.matching.confidence.constants import DOUBTFUL, FEW_VERTICES
 from partwhole.matching.confidence.cues import cues_of
 from partwhole.matching.confidence.fit import (
     doubtful_regions,
     evidence_for,
     fit_of,
     limited_confidence,
+    notes_about,
     swapped_question,
     warnings_about,
     warnings_about_landmarks,
 )
-from partwhole.matching.confidence.rule import confidence_of, expected_error, remark_on, rule_for
+from partwhole.matching.confidence.rule import judged, remark_on, rule_for
 from partwhole.matching.config import MatchOptions
 from partwhole.matching.matcher import Ensemble, Matcher, surface_for
 from partwhole.matching.network.surface import Surface, SurfacePair, distances_of, surface_pair
@@ -97,7 +98,7 @@ def match_scans(
         encodings = WholeEncodings(method, scans.whole_key, scans.templates, cache, made_by=made_by)
         found = found_map(method, pair, options, scans=scans, encodings=encodings, clock=clock)
         clock.begin("every vertex")
-        return _result(scans, method, options, found, encodings, clock)
+        return _result(scans, method, options, found, clock)
 
 
 def surfaces_of(scans: PreparedScans, method: Method, *, cache: Cache | None = None) -> SurfacePair:
@@ -245,19 +246,14 @@ def _result(
     method: Method,
     options: MatchOptions,
     found: FoundMap,
-    encodings: WholeEncodings,
     clock: Clock,
 ) -> MatchResult:
     """The map on every vertex, with its confidence, and what is to be said about it."""
     part, chosen, pair = scans.part, found.search.chosen, found.search.pair
     fit = fit_of(found.vertex_map, found.search)
-    steps = method.config.search.whole_yaw_steps if (options.yaw_steps or method.config.search.yaw_steps) > 1 else 1
-    of_whole = dict(encodings(pair.whole, found.search.up[1], steps)).get(chosen.whole_angle)
-    cues = cues_of(found.vertex_map, found.search, method, moved=found.laterated, of_whole=of_whole)
-    rule = rule_for(method.card)
-    expected = np.minimum(expected_error(cues, rule), LARGEST_ERROR)
-    fit = replace(fit, expected_error=float(np.average(expected, weights=pair.meshes[0].vertex_areas)))
-    sure = limited_confidence(confidence_of(cues, rule), fit, found.search)
+    cues = cues_of(found.vertex_map, found.search, method, moved=found.laterated)
+    sure, fit = judged(cues, fit, pair.meshes[0].vertex_areas, rule_for(method.card))
+    sure = limited_confidence(sure, fit, found.search)
     lift = Lift.between(part, scans.whole)
     landmarks = _landmark_results(scans, options, found.search)
     vertex_map, places = lifted(lift, found)
@@ -296,7 +292,7 @@ def _result(
         coarse=CoarseMatch(part.mesh, scans.whole.mesh, _numbers(found.vertex_map), sure),
         read_out=options.read_out,
         model=str(method.card.get("name", "a model")),
-        notes=(*notes, *remark_on(method.card)),
+        notes=(*notes, *notes_about(fit), *remark_on(method.card)),
         warnings=(*warnings, *warnings_about_landmarks(landmarks), *warnings_about(fit, doubtful_share)),
         seconds=clock.end(),
         landmarks=landmarks,

@@ -14,8 +14,10 @@ from partwhole.matching.confidence.constants import (
     AS_LIKELY,
     DOUBTFUL,
     MIRRORED,
+    NEARLY_SYMMETRIC,
     POOR_AGREEMENT,
     POOR_DISTORTION,
+    WRONG_MAP,
 )
 from partwhole.matching.scans.units import Scaling
 from partwhole.mesh import Mesh
@@ -68,6 +70,10 @@ class Fit:
     rival_angle : the turn, in degrees, of the best map that is another one; None if all trials agree
     rival_margin : by how much its score is worse; None likewise
     expected_error : mean error to be expected by the rule of confidence, in √area of the whole; nan if nothing is known
+    similarity : mean cosine of the features of vertices and of their images; nan if nothing is known
+    torn : share of the part, by area, whose edges the nearest features tear apart
+    alike_elsewhere : share of the part, by area, to which places far apart are about equally similar; nan if nothing is known
+    judged : whether the rule of confidence knows maps as a whole; if not, curvature and distortion have limits of their own
     """
 
     guaranteed: float
@@ -79,6 +85,10 @@ class Fit:
     rival_angle: float | None
     rival_margin: float | None
     expected_error: float = float("nan")
+    similarity: float = float("nan")
+    torn: float = 0.0
+    alike_elsewhere: float = float("nan")
+    judged: bool = False
 
     @property
     def mirrored(self) -> bool:
@@ -91,8 +101,15 @@ class Fit:
         return self.rival_margin is not None and self.rival_margin < AS_LIKELY
 
     @property
+    def nearly_symmetric(self) -> bool:
+        """Whether the map is one of several that features suit about as well, as on a shape that is nearly symmetric."""
+        return self.judged and self.alike_elsewhere > NEARLY_SYMMETRIC
+
+    @property
     def poor(self) -> bool:
         """Whether the map fits so badly that the part may not belong to this whole."""
+        if self.judged:
+            return self.expected_error > WRONG_MAP
         return self.curvature < POOR_AGREEMENT or self.distortion > POOR_DISTORTION
 
     @property
@@ -104,6 +121,8 @@ class Fit:
         """
         if not (self.poor or self.mirrored):
             return 1.0
+        if self.judged:
+            return DOUBTFUL * min(WRONG_MAP / self.expected_error, 1.0)
         agreement = min(max(self.curvature, 0.0) / POOR_AGREEMENT, 1.0)
         return DOUBTFUL * agreement * min(POOR_DISTORTION / max(self.distortion, POOR_DISTORTION), 1.0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from types import ModuleType
 
 import numpy as np
@@ -11,10 +12,20 @@ import torch
 from scipy.spatial import cKDTree
 
 from partwhole.datasets import cut_plane, sphere
+from partwhole.geodesics import geodesic_distances
 from partwhole.matching import Matcher, TrainingConfig
 from partwhole.matching.confidence.constants import DOUBTFUL
-from partwhole.matching.confidence.fit import doubtful_regions, fit_of, reversed_share, swapped_question, warnings_about
+from partwhole.matching.confidence.fit import (
+    doubtful_regions,
+    fit_of,
+    notes_about,
+    reversed_share,
+    swapped_question,
+    torn_share,
+    warnings_about,
+)
 from partwhole.matching.network.diffusion_net import new_network
+from partwhole.matching.readout.maps import Comparison
 from partwhole.matching.result import Fit
 from partwhole.matching.search.search import search
 from partwhole.mesh import Mesh
@@ -68,6 +79,60 @@ def fit(**changes: object) -> Fit:
 def test_what_is_wrong_is_said(changes: dict[str, object], said: str) -> None:
     assert warnings_about(fit(), 0.2) == ()
     assert any(said in text for text in warnings_about(fit(**changes), 0.2))
+
+
+def test_a_rule_that_knows_maps_decides_alone() -> None:
+    known = fit(judged=True, curvature=0.1, distortion=0.3)
+    assert not known.poor
+    assert known.credit == 1
+    assert warnings_about(known, 0.9) == ()
+    assert warnings_about(fit(judged=True, expected_error=0.08), 0.0)[0].startswith(
+        "parts of the map are probably wrong"
+    )
+    wrong = fit(judged=True, expected_error=0.3)
+    assert wrong.poor
+    assert wrong.credit == pytest.approx(DOUBTFUL / 2)
+    assert warnings_about(wrong, 0.0)[0].startswith("the map is probably wrong")
+
+
+def test_a_symmetric_shape_has_a_note() -> None:
+    assert notes_about(fit(judged=True, alike_elsewhere=0.1)) == ()
+    assert notes_about(fit(alike_elsewhere=0.6)) == ()
+    assert notes_about(fit(judged=True, alike_elsewhere=0.6, expected_error=0.4)) == ()
+    assert (
+        "to 60 % of the part's area other places are about as similar"
+        in notes_about(fit(judged=True, alike_elsewhere=0.6))[0]
+    )
+
+
+def test_features_that_are_alike_elsewhere(small: ModuleType, config: TrainingConfig) -> None:
+    matcher = Matcher(new_network(config.network), config)
+    cut = cut_plane(small.lopsided(110), (0, 0, 0), (1.0, 0.5, 0.2))
+    found = search(matcher, small.pair_of(cut.part, cut.whole, matcher), yaw_steps=1, up="y")
+    true = torch.from_numpy(cut.vertex_map)
+
+    def seen(of_whole: torch.Tensor) -> Fit:
+        compared = Comparison(of_whole[true], of_whole)
+        return fit_of(true, replace(found, chosen=replace(found.chosen, nearest=true, compared=compared)))
+
+    # every vertex has a feature of its own; then all have the same one
+    own = seen(torch.eye(cut.whole.n_vertices))
+    assert own.similarity == pytest.approx(1)
+    assert own.alike_elsewhere == 0
+    assert own.torn == 0
+    assert seen(torch.ones(cut.whole.n_vertices, 2)).alike_elsewhere == 1
+    unknown = fit_of(true, replace(found, chosen=replace(found.chosen, compared=None)))
+    assert math.isnan(unknown.similarity)
+    assert math.isnan(unknown.alike_elsewhere)
+
+
+def test_a_tear_is_as_large_as_its_triangles() -> None:
+    ball = sphere(400).scaled(0.28)
+    D = torch.from_numpy(geodesic_distances(ball, method="dijkstra"))
+    swapped = torch.arange(400)
+    north, south = (int(ball.vertices[:, 2].argmax()), int(ball.vertices[:, 2].argmin()))
+    swapped[north] = south
+    assert 0 < torn_share(swapped, ball, D) < 0.02
 
 
 def test_a_map_that_fits_badly_is_doubtful_everywhere() -> None:

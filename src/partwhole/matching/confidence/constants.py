@@ -34,6 +34,11 @@ POOR_AGREEMENT, POOR_DISTORTION = 0.5, 0.12
 MIRRORED = 0.5
 # images of triangles smaller than this share of what they should be say nothing about orientation
 COLLAPSED = 0.05
+# an edge of the part is torn if its ends are farther apart on the whole than so many times its length, and this much more
+TORN_LENGTHS, TORN_SLACK = 3.0, 0.05
+# a place farther than this from the most similar one is elsewhere, and about as similar if its cosine is less by at most
+# that; a part with more of its area alike elsewhere is nearly symmetric. Fixed on pairs that no test is made with
+ELSEWHERE, ALIKE, NEARLY_SYMMETRIC = 0.3, 0.05, 0.2
 # a different map whose score is worse by less than this is about as likely; fixed on training pairs
 AS_LIKELY = 0.3
 # a map that fits has less than this share of its area doubtful; lateration makes distances agree even where all is wrong

@@ -29,7 +29,6 @@ def cues_of(
     *,
     smooth: Int[Tensor, "p"] | None = None,
     moved: Int[Tensor, "p"] | None = None,
-    of_whole: Float[Tensor, "*m n f"] | None = None,
 ) -> Cues:
     """The cues of a map.
 
@@ -39,7 +38,6 @@ def cues_of(
     found : the search that found it, with all candidates: what they have in common is sure
     method : whose features are compared
     smooth, moved : the map by the spectral read-out, and by lateration, if they are known
-    of_whole : features of the whole as it was seen in the chosen candidate, if they are known
     """
     part, whole = found.pair.part, found.pair.whole
     D = whole.distances
@@ -48,7 +46,7 @@ def cues_of(
         k = method.config.loss.map_eigenpairs
         smooth = read_map(found.chosen.nearest, part, whole, "spectral", eigenpairs=k)
     moved = laterated(smooth, part, whole) if moved is None else moved
-    spread, cycle, unlike = _of_features(vertex_map, found, method, of_whole)
+    spread, cycle, unlike = _of_features(vertex_map, found, method)
     smoothing = D[found.chosen.nearest, vertex_map].float()
     local = torch.stack([spread, smoothing, D[smooth, moved].float(), cycle, unlike], dim=1)
     distortions, averaged = _around(vertex_map, part, whole, local)
@@ -70,15 +68,12 @@ def _rivals(vertex_map: Int[Tensor, "p"], found: SearchResult) -> Float[Tensor, 
 
 
 def _of_features(
-    vertex_map: Int[Tensor, "p"],
-    found: SearchResult,
-    method: Method,
-    of_whole: Float[Tensor, "*m n f"] | None,
+    vertex_map: Int[Tensor, "p"], found: SearchResult, method: Method
 ) -> tuple[Float[Tensor, "p"], Float[Tensor, "p"], Float[Tensor, "p"]]:
     """Spread, cycle and unlikeness of each vertex."""
-    seen, seen_whole = found.chosen.seen(method.config.search.vertical)
-    of_whole = method.encode(seen_whole) if of_whole is None else of_whole
-    compared = method.compare(method.encode(seen), of_whole)[0]
+    compared = found.chosen.compared
+    if compared is None:
+        compared = method.compare(*map(method.encode, found.chosen.seen(method.config.search.vertical)))[0]
     one, other = normalize(compared.part, dim=-1), normalize(compared.whole, dim=-1)
     D, D_part = found.pair.whole.distances, found.pair.part.distances
     assert D is not None

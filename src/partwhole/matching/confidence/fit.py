@@ -6,25 +6,35 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from partwhole.matching.confidence.constants import (
+    ALIKE,
     COLLAPSED,
     DOUBTFUL,
+    ELSEWHERE,
     FEW_VERTICES,
     HALF_DOUBTFUL,
     MOSTLY_DOUBTFUL,
+    TORN_LENGTHS,
+    TORN_SLACK,
     UNSURE_MAP,
     WRONG_MAP,
 )
-from partwhole.matching.readout.maps import best_stretch, curvature_agreement
+from partwhole.matching.readout.maps import best_stretch, curvature_agreement, feature_similarity
 from partwhole.matching.result import DoubtfulRegion, Fit, LandmarkResult
 from partwhole.matching.scans.units import percent
 from partwhole.matching.search.constants import STRETCHED
+from partwhole.matching.search.placement import alternatives
 from partwhole.matching.search.search import SearchResult, rival
 from partwhole.mesh import Mesh
 from partwhole.mesh.topology import connected_labels
+
+# rows of distances that are compared at a time
+_ROWS = 512
 
 
 def doubtful_regions(
@@ -106,7 +116,10 @@ def fit_of(vertex_map: Int[Tensor, "p"], found: SearchResult) -> Fit:
     assert part.distances is not None
     assert whole.distances is not None
     guaranteed = found.pair.guaranteed
-    off = (whole.distances[vertex_map][:, vertex_map].float() - part.distances).abs_().mul_(guaranteed)
+    off = 0.0
+    for rows in torch.arange(len(part), device=vertex_map.device).split(_ROWS):
+        apart = whole.distances[vertex_map[rows]][:, vertex_map].float() - part.distances[rows]
+        off += float((apart.abs_() * guaranteed[rows]).sum())
     pairs = int(guaranteed.sum())
     # a vertex with itself is always guaranteed, and says nothing
     others = max(pairs - len(part), 1)
@@ -115,13 +128,63 @@ def fit_of(vertex_map: Int[Tensor, "p"], found: SearchResult) -> Fit:
     return Fit(
         guaranteed=pairs / len(part) ** 2,
         criterion=found.pair.criterion,
-        distortion=float(off.sum()) / others,
+        distortion=off / others,
         stretch=best_stretch(vertex_map, part, whole),
         curvature=float(curvature_agreement(vertex_map, part, whole)),
         reversed=reversed_share(vertex_map.cpu().numpy().astype(np.int64), part_mesh, whole_mesh),
         rival_angle=None if angle is None else (angle + 180) % 360 - 180,
         rival_margin=None if second is None else second[1],
+        similarity=_similarity(vertex_map, found),
+        torn=torn_share(found.chosen.nearest, part_mesh, whole.distances),
+        alike_elsewhere=_alike_elsewhere(found),
     )
+
+
+def _alike_elsewhere(found: SearchResult) -> float:
+    """The share of the part, by area, for which a place far from the most similar one is about as similar."""
+    compared, part, D = found.chosen.compared, found.pair.part, found.pair.whole.distances
+    assert D is not None
+    if compared is None:
+        return math.nan
+    features = normalize(compared.part, dim=-1), normalize(compared.whole, dim=-1)
+    elsewhere = torch.zeros(len(part), dtype=torch.bool, device=D.device)
+    for block in alternatives(*features, ALIKE):
+        most_similar = block.best(block.similar)
+        away = D[most_similar[block.rows - block.first], block.columns] > ELSEWHERE
+        elsewhere[block.rows[away]] = True
+    return float(part.mass[elsewhere].sum() / part.mass.sum())
+
+
+def _similarity(vertex_map: Int[Tensor, "p"], found: SearchResult) -> float:
+    compared = found.chosen.compared
+    if compared is None:
+        return math.nan
+    return float(feature_similarity(vertex_map, compared.part, compared.whole, found.pair.part))
+
+
+def torn_share(vertex_map: Int[Tensor, "p"], part: Mesh, distances: Float[Tensor, "n n"]) -> float:
+    """The share of a part, by area, whose edges a map tears: their ends are much farther apart on the whole.
+
+    Parameters
+    ----------
+    vertex_map : to the whole
+    part : in the units of the whole
+    distances : on the whole
+
+    Examples
+    --------
+    >>> from partwhole.datasets import sphere
+    >>> from partwhole.geodesics import geodesic_distances
+    >>> ball = sphere(400).scaled(0.28)
+    >>> D = torch.from_numpy(geodesic_distances(ball))
+    >>> torn_share(torch.arange(400), ball, D), torn_share(3 * torch.arange(400) % 400, ball, D) > 0.1
+    (0.0, True)
+    """
+    ends = torch.from_numpy(part.edges).to(vertex_map.device)
+    apart = distances[vertex_map[ends[:, 0]], vertex_map[ends[:, 1]]].cpu().numpy()
+    area = part.vertex_areas[part.edges].sum(axis=1)
+    torn = apart > TORN_LENGTHS * part.edge_lengths + TORN_SLACK
+    return float(area[torn].sum() / area.sum())
 
 
 def evidence_for(found: SearchResult) -> float:
@@ -138,7 +201,7 @@ def limited_confidence(sure: Float[np.ndarray, "p"], fit: Fit, found: SearchResu
     limited = sure * fit.credit * min(evidence_for(found) / FEW_VERTICES, 1.0)
     area = found.pair.meshes[0].vertex_areas
     mostly_doubtful = area[limited < DOUBTFUL].sum() > MOSTLY_DOUBTFUL * area.sum()
-    if fit.credit == 1 and (mostly_doubtful or fit.expected_error > WRONG_MAP):
+    if not fit.judged and fit.credit == 1 and (mostly_doubtful or fit.expected_error > WRONG_MAP):
         return DOUBTFUL * limited
     return limited
 
@@ -164,16 +227,27 @@ def warnings_about_landmarks(landmarks: Sequence[LandmarkResult]) -> tuple[str, 
     return tuple(said)
 
 
+def notes_about(fit: Fit) -> tuple[str, ...]:
+    """What a reader may want to know of a map that is not warned of."""
+    if fit.poor or not fit.nearly_symmetric:
+        return ()
+    return (
+        f"to {percent(fit.alike_elsewhere)} of the part's area other places are about as similar: the shape is nearly "
+        "symmetric, and the map is one of several answers",
+    )
+
+
 def warnings_about(fit: Fit, doubtful_share: float) -> tuple[str, ...]:
     """What a reader should know before using the map, the gravest first."""
     said = []
     expected = f"an error of {percent(fit.expected_error)} of √area is to be expected"
-    if fit.poor or fit.expected_error > WRONG_MAP or doubtful_share > MOSTLY_DOUBTFUL:
+    doubtful = 0.0 if fit.judged else doubtful_share
+    if fit.poor or fit.expected_error > WRONG_MAP or doubtful > MOSTLY_DOUBTFUL:
         said.append(
             f"the map is probably wrong: {expected}, curvature agrees to {fit.curvature:.2f}, distances are off by "
             f"{100 * fit.distortion:.1f} % of √area; the part may belong to something else, or have other units"
         )
-    elif fit.expected_error > UNSURE_MAP or doubtful_share > HALF_DOUBTFUL:
+    elif fit.expected_error > UNSURE_MAP or doubtful > HALF_DOUBTFUL:
         said.append(
             f"parts of the map are probably wrong: {expected}, and {percent(doubtful_share)} of the part's area is doubtful"
         )

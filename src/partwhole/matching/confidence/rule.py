@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from partwhole.matching.confidence.constants import MOST_UNUSUAL, SMALLEST_LENGTH
+from partwhole.matching.confidence.constants import LARGEST_ERROR, MOST_UNUSUAL, SMALLEST_LENGTH
+from partwhole.matching.confidence.map_rule import MapRule
+from partwhole.matching.result import Fit
 from partwhole.store.cache import hash_of
 
 # cues that are not lengths
@@ -80,7 +82,8 @@ class Rule:
     """log e = offset + Σ_k outer_k tanh(inner_k · z + shift_k), z the cues in deviations from their means, inner, outer ≥ 0.
 
     e is the error to be expected, in √area of the whole; confidence = 1 / (1 + (e / even)^slope), the probability that the
-    error is below `RIGHT`.
+    error is below `RIGHT`. Where there is a rule for maps as a whole, `of_map`, errors are those that vertices expect times a
+    factor that gives them the mean that it expects.
     """
 
     mean: tuple[float, ...]
@@ -92,15 +95,18 @@ class Rule:
     even: float
     slope: float
     presupposes: str | None = None
+    of_map: MapRule | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As JSON has it, and `from_json` reads it."""
-        return {"cues": list(NAMES), **asdict(self)}
+        told = {"cues": list(NAMES), **asdict(self)}
+        return told if self.of_map is not None else {k: value for k, value in told.items() if k != "of_map"}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Rule:
         """What `to_json` gave."""
         held = dict(values)
+        of_map = held.pop("of_map", None)
         # as earlier versions called them
         cues = held.pop("signs", ())
         if tuple(held.pop("cues", cues)) != NAMES:
@@ -110,7 +116,7 @@ class Rule:
         try:
             held["inner"] = tuple(map(tuple, held["inner"]))
             plain: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in held.items()}
-            rule = cls(**plain)
+            rule = cls(**plain, of_map=None if of_map is None else MapRule.from_json(of_map))
             fault = rule._fault()
         except (KeyError, TypeError, ValueError) as error:
             fault = str(error)
@@ -206,4 +212,26 @@ def confidence_of(cues: Cues, rule: Rule | None = None) -> Float[np.ndarray, "p"
     True
     """
     rule = rule or fitted_rule()
-    return 1 / (1 + (expected_error(cues, rule) / rule.even) ** rule.slope)
+    return _probability(expected_error(cues, rule), rule)
+
+
+def _probability(expected: Float[np.ndarray, "p"], rule: Rule) -> Float[np.ndarray, "p"]:
+    return 1 / (1 + (expected / rule.even) ** rule.slope)
+
+
+def judged(cues: Cues, fit: Fit, areas: Float[np.ndarray, "p"], rule: Rule) -> tuple[Float[np.ndarray, "p"], Fit]:
+    """The confidence of each vertex, and the fit with the mean error to be expected.
+
+    Parameters
+    ----------
+    cues : of all vertices of the part
+    fit : of the map
+    areas : of the vertices
+    rule : that was fitted with the model
+    """
+    expected = np.minimum(expected_error(cues, rule), LARGEST_ERROR)
+    mean = float(np.average(expected, weights=areas))
+    if rule.of_map is None:
+        return confidence_of(cues, rule), replace(fit, expected_error=mean)
+    of_map = min(rule.of_map.error(mean, fit), LARGEST_ERROR)
+    return _probability(expected * (of_map / mean), rule), replace(fit, expected_error=of_map, judged=True)

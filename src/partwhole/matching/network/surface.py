@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,6 +103,12 @@ class Surface:
     def operators(self) -> Operators:
         """What the network needs to know, beside its inputs."""
         return Operators(self.mass, self.values[..., : self.basis.shape[-1]], self.basis)
+
+    @cached_property
+    def guaranteed(self) -> Bool[Tensor, "n n"]:
+        """See `guaranteed_pairs`; computed once, since several steps ask for it."""
+        assert self.weights is not None
+        return self.weights >= (1 - _ROUNDING) * (self.mass[:, None] * self.mass)
 
     def inputs(self, kind: NetworkInputs) -> Float[Tensor, "*batch n c"]:
         """What the network sees of each vertex."""
@@ -245,8 +252,7 @@ def pair_mask(
 
 def guaranteed_pairs(part: Surface) -> Bool[Tensor, "p p"]:
     """Pairs of a part that count fully in the loss: whose distances are guaranteed by its criterion."""
-    assert part.weights is not None
-    return part.weights >= (1 - _ROUNDING) * (part.mass[:, None] * part.mass)
+    return part.guaranteed
 
 
 def distance_distortion(vertex_map: Int[Tensor, "p"], part: Surface, whole: Surface) -> Float[Tensor, ""]:

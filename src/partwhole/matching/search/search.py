@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn.functional import normalize
 
 from partwhole.matching.config import Axis
 from partwhole.matching.network.surface import Surface, SurfacePair
@@ -32,9 +32,6 @@ from partwhole.matching.search.constants import (
     LOW_AGREEMENT,
     LOW_SCORE_SHARE,
     OTHER_SCALE,
-    PLACE_STEPS,
-    PLACE_WEIGHT,
-    PLACE_WIDTH,
     SAMPLED_VERTICES,
     STRETCHED,
 )
@@ -50,15 +47,15 @@ from partwhole.matching.search.orientation import (
     turned,
     yaws,
 )
+from partwhole.matching.search.placement import placed_map
 from partwhole.store.cache import Cache, hash_of
 from partwhole.store.compute import first_smallest
 
+# below this mean cosine features have found nothing similar; it decides nothing for models that see orientation, nor for any
+# pair at the right scale that is matched well
+_UNLIKE = 0.6
 # wholes whose encodings are kept in files
 SLOTS = 16
-# rows of the part that are compared with the whole at a time
-_ROWS = 1024
-# so that a part without any similar features still has a place
-_LEAST_MASS = 1e-12
 
 
 class ScoredMap(NamedTuple):
@@ -80,6 +77,7 @@ class Candidate:
     score : see `partwhole.matching.readout.maps.score`; the lower the better
     aligned : the part as the network saw it after rigid alignment to the whole; None: it was not aligned
     by_features : the map and the score without landmarks; None: there are no landmarks
+    compared : the features that were compared; None: not kept
     """
 
     part: Surface
@@ -90,6 +88,7 @@ class Candidate:
     whole_angle: float = 0.0
     aligned: Surface | None = None
     by_features: ScoredMap | None = None
+    compared: Comparison | None = None
 
     def seen(self, vertical: Axis) -> tuple[Surface, Surface]:
         """Part and whole as the network saw them."""
@@ -129,7 +128,7 @@ class SearchResult:
         maps = [one.by_features for one in self.candidates if one.by_features is not None]
         return maps[first_smallest([one.score for one in maps])].nearest if maps else None
 
-    @property
+    @cached_property
     def stretch(self) -> float:
         """How much longer distances are on the whole than on the part."""
         return best_stretch(self.chosen.nearest, self.pair.part, self.pair.whole)
@@ -196,7 +195,7 @@ class _Search:
         first = self.at_its_scale(axes, self.alignments)
         if self.assumed and fits_badly(first, self.method):
             first = _better(first, self.at_its_scale(self.best_axes(*all_axes()), self.any_way_up))
-        if not self.others or _agree(first.stretch, STRETCHED):
+        if not self.others or (_agree(first.stretch, STRETCHED) and not self.unlike(first)):
             return first
         found = self.best_scale(self.others, first.up)
         return first if found.chosen.score > first.chosen.score - CLEARLY_BETTER else self.corrected(found)
@@ -236,6 +235,14 @@ class _Search:
         if not self.others or _agree(stretch := found.stretch, OTHER_SCALE) or not 0 < stretch < math.inf:
             return found
         return _better(found, self.at(self.factors[0] * stretch, axes, self.yaw_steps, alignments))
+
+    def unlike(self, found: SearchResult) -> bool:
+        """Whether features that see no orientation find nothing similar, as they do at a wrong scale: a wrong map may have a
+        stretch of about 1."""
+        compared, part = found.chosen.compared, found.pair.part
+        if self.method.sees_orientation or compared is None:
+            return False
+        return float(feature_similarity(found.chosen.nearest, compared.part, compared.whole, part)) < _UNLIKE
 
     def best_scale(self, factors: Sequence[float], axes: tuple[str, str]) -> SearchResult:
         return _best([self.at(factor, axes, min(FEW_YAWS, self.yaw_steps)) for factor in factors])
@@ -316,7 +323,7 @@ def candidates_at(
         ]
         hopeful = [pair for pair, value in zip(tried, scores, strict=True) if value < min(scores) + HOPELESS]
     found = [
-        Candidate(part, whole, angle, one.nearest, one.score, whole_angle, by_features=one.by_features)
+        Candidate(part, whole, angle, one.nearest, one.score, whole_angle, None, one.by_features, one.compared)
         for (angle, of), (whole_angle, other) in hopeful
         for one in _maps(method, of, other, part, whole, landmarks)
     ]
@@ -340,7 +347,7 @@ def _started(
     found = []
     for angle, seen in starts(part, turned(whole, whole_angle, vertical), landmarks, vertical):
         found += [
-            Candidate(part, whole, angle, one.nearest, one.score, whole_angle, seen, one.by_features)
+            Candidate(part, whole, angle, one.nearest, one.score, whole_angle, seen, one.by_features, one.compared)
             for one in _maps(method, method.encode(seen), known, seen, whole, landmarks)
         ]
     return found
@@ -362,40 +369,12 @@ def _in_place(
 def _placed(
     method: Method, compared: Comparison, part: Surface, whole: Surface, landmarks: LandmarkDistances | None = None
 ) -> Candidate:
-    """argmax_j cos(f_i, g_j) + a exp(−|R x_i + t − y_j|² / 2 b²), where R and t align the part to the whole by its map.
-
-    For features that do not depend on orientation: they may take left for right in places, where few things tell the two
-    apart. What most of the part says about its place then decides; b is as large as limbs move from pose to pose. Landmarks
-    are added where there are some.
-    """
-    one, other = normalize(compared.part, dim=-1), normalize(compared.whole, dim=-1)
-    suits = None if landmarks is None else landmarks.suits
-    nearest = compared.nearest(suits)
-    for _ in range(PLACE_STEPS):
-        sure = (one * other[nearest]).sum(dim=1).clamp(min=0) ** 4
-        x = rigidly_aligned(replace(part, mass=part.mass * sure + _LEAST_MASS), whole, nearest).points
-        nearest = torch.cat(
-            [
-                _likeliest(one[rows] @ other.T + PLACE_WEIGHT * _closeness(x[rows], whole.points), suits, rows)
-                for rows in torch.arange(len(x), device=x.device).split(_ROWS)
-            ]
-        )
+    """The map by features, place, and landmarks where there are some, with its score."""
+    nearest = placed_map(compared, part, whole, None if landmarks is None else landmarks.suits)
     weights = method.config.search.score_weights
     alike = feature_similarity(nearest, compared.part, compared.whole, part)
     value = score(nearest, part, whole, weights=weights, similarity=alike)
-    return Candidate(part, whole, 0.0, nearest, value)
-
-
-def _likeliest(
-    similar: Float[Tensor, "q n"], suits: Float[Tensor, "p n"] | None, rows: Int[Tensor, "q"]
-) -> Int[Tensor, "q"]:
-    return (similar if suits is None else similar + suits[rows]).argmax(dim=1)
-
-
-def _closeness(x: Float[Tensor, "q 3"], y: Float[Tensor, "n 3"]) -> Float[Tensor, "q n"]:
-    """exp(−|x_i − y_j|² / 2 b²)"""
-    squares = x.square().sum(dim=1, keepdim=True) - 2 * x @ y.T + y.square().sum(dim=1)
-    return torch.exp(squares.clamp(min=0) / (-2 * PLACE_WIDTH**2))
+    return Candidate(part, whole, 0.0, nearest, value, compared=compared)
 
 
 def _aligned(
@@ -411,7 +390,7 @@ def _aligned(
         seen = rigidly_aligned(part, whole, candidate.nearest)
         found = _maps(method, method.encode(seen), of_whole, seen, whole, landmarks)
         one = min(found, key=lambda one: one.score)
-        candidate = replace(candidate, nearest=one.nearest, score=one.score, aligned=seen, by_features=one.by_features)
+        candidate = replace(candidate, **one._asdict(), aligned=seen)
         yield candidate
 
 
@@ -440,6 +419,7 @@ class _SteeredMap(NamedTuple):
     nearest: Int[Tensor, "q"]
     score: float
     by_features: ScoredMap | None
+    compared: Comparison
 
 
 def _maps(
@@ -464,11 +444,11 @@ def _maps(
     for one in method.compare(of_part, of_whole):
         plain = scored(one, one.nearest())
         if landmarks is None:
-            found.append(_SteeredMap(*plain, None))
+            found.append(_SteeredMap(*plain, None, one))
             continue
         missed = LANDMARK_SCORE * landmarks.error(plain.nearest, nearness(landmarks, part))
         steered = scored(one, one.nearest(landmarks.suits))
-        found.append(_SteeredMap(steered.nearest, steered.score + missed, plain))
+        found.append(_SteeredMap(steered.nearest, steered.score + missed, plain, one))
     return found
 
 
