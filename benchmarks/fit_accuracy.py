@@ -3,8 +3,9 @@
 python benchmarks/fit_accuracy.py --people bodies_cc0.npz [--seeds 700 706] [--data DIR] [--parts 20] [--json FILE]
 
 Generated: bipeds, quadrupeds and people in a pose, cut as PFAUST is; the template is the rest pose, of people in another
-triangulation. FAUST: a test part of one person, and a complete shape of the other as the template. Beside the fit stand as-rigid-as-possible deformation from the same map (30 iterations from the rigid alignment),
-and the same with every vertex that was seen held at its true place: what no better map could improve on.
+triangulation. FAUST: a test part of one person, and a complete shape of the other as the template. Beside the fit stand
+as-rigid-as-possible deformation from the same map (30 iterations from the rigid alignment), and the same with every vertex
+that was seen held at its true place: what no better map could improve on.
 
 What was not seen is split: a *limb* reaches farther from the middle of its rim than 1.3 times the rim does; the rest are
 *holes*.
