@@ -73,7 +73,7 @@ def damaged(kind: str, folder: Path, scan: Mesh, template: Mesh) -> Path:
         vertices = 1000 * vertices
     elif kind == "the template":
         vertices, faces = template.vertices, template.faces
-    elif kind == "twice as large":
+    elif kind == "larger":
         vertices, faces = 1.5 * template.vertices, template.faces
     return written_off(folder / "scan.off", vertices, faces)
 
@@ -87,7 +87,7 @@ def damaged(kind: str, folder: Path, scan: Mesh, template: Mesh) -> Path:
         ("two pieces", "the part has 2 pieces"),
         ("millimetres", "as from mm to m"),
         ("the template", "the same surface"),
-        ("twice as large", "times the area of the whole"),
+        ("larger", "times the area of the whole"),
     ],
 )
 def test_scans_that_are_not_as_they_should_be(
