@@ -79,8 +79,12 @@ def faust(root: Path, level: str, parts: int) -> Iterator[Scan]:
         mine, theirs = (read_vts(data.root / "faust_r" / "corres" / f"tr_reg_{n:03d}.vts") for n in (k, other))
         truth = np.full((template.n_vertices, 3), np.nan)
         truth[theirs] = complete.vertices[mine]
-        seen = np.zeros(template.n_vertices, bool)
-        seen[theirs] = np.isin(mine, data.vertex_map(k))
+        # vertices that no row of FAUST's template names are seen if the nearest one that is named was
+        named = np.unique(theirs)
+        of_named = np.zeros(template.n_vertices, bool)
+        of_named[theirs] = np.isin(mine, data.vertex_map(k))
+        _, _, nearest = csgraph.dijkstra(edge_graph(template), indices=named, min_only=True, return_predecessors=True)
+        seen = of_named[nearest]
         yield Scan(part, template, truth, seen, complete)
 
 
@@ -155,7 +159,7 @@ def measured(scan: Scan, model: str) -> dict[str, list[float]]:
         to_surface = 100 * np.linalg.norm(vertices - nearest, axis=1) / unit
         errors[name] = [
             *(_mean(off[where & known]) for where in regions),
-            *(_mean(to_surface[where]) for where in regions[:2]),
+            *(_mean(to_surface[where & known]) for where in regions[:2]),
         ]
     return errors
 
