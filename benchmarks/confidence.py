@@ -44,7 +44,7 @@ from recording import heading, table
 
 Measured = list[MeasuredMap]
 
-# people that the model in the box was never trained with
+# people that the built-in model was never trained with
 _HELD_OUT = range(34, 40)
 _CALLED = {
     "people-test": "people held out",

@@ -31,7 +31,10 @@ _WIDE = (
     "AVX512_SKX",
     "AVX512_CLX",
 )
-_COMPUTES = ("embedding", "spectral", "criterion", "geodesics", "evaluation", "matching", "mesh", "datasets")
+_COMPUTES = (
+    *("mesh", "geodesics", "datasets", "criterion", "spectral", "embedding", "transfer", "deformation", "evaluation"),
+    *("matching", "registration"),
+)
 
 
 @dataclass(frozen=True)

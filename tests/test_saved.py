@@ -17,6 +17,7 @@ from partwhole.matching import MatchResult
 from partwhole.matching.result import CoarseMatch, DoubtfulRegion, Fit
 from partwhole.matching.scans.units import Scaling
 from partwhole.mesh import write_mesh
+from partwhole.mesh.barycentric import BarycentricMap
 from partwhole.saved import Tree, save
 
 
@@ -48,6 +49,7 @@ def found() -> MatchResult:
         notes=("one", "two ü"),
         warnings=(),
         seconds={"reading": 0.1},
+        places=BarycentricMap(cut.whole.faces[:p], np.tile([0.5, 0.3, 0.2], (p, 1)), np.arange(p) != 3),
     )
 
 

@@ -50,6 +50,21 @@ OTHERS = """
     pw.TCIE(n_components="2").fit(part.vertices) | n_components must be a whole number, got '2'
     pw.match(part, part, landmarks=[(0.5, 0)]) | landmarks[0]: a vertex must be a whole number, got 0.5
     pw.match(part, part, landmarks=[3, 4]) | landmarks must be a list of (vertex of the part, vertex of the whole), got 3
+    pw.match(part, part, landmarks=[(1, 2, 3)]) | landmarks must be a list of (vertex of the part, vertex of the whole), with
+    pw.fit("scan.ply", part) | scan.ply does not exist
+    pw.fit(part, part, options={"hold": "rest"}) | options must be a FitOptions, got dict; use pw.FitOptions(...)
+    pw.fit(part, part, match_options="x") | match_options must be a MatchOptions, got str; use partwhole.matching.MatchOptions
+    pw.registration.fit_match(part) | found must be a MatchResult, got Mesh; use pw.match(scan, template)
+    shape_statistics(part) | shapes must be a list of surfaces, or an array of their vertices, got Mesh(
+    shape_statistics("scan.ply") | shapes must be a list of surfaces, or an array of their vertices, got 'scan.ply'
+    shape_statistics(np.ones((2, 5, 3)) * 1j) | shapes must be an array of numbers, got array([[[
+    stats.shape(["x"]) | scores must be an array of numbers, got ['x']
+    stats.shape([np.nan]) | scores must be finite, got [nan]
+    stats.mode(0, "x") | deviations must be a number, got 'x'
+    stats.save(3) | folder must be a path, a str or pathlib.Path, got 3
+    stats.save("folder", names=3) | names must be a list with a name for each shape, got 3
+    stats.save("folder", modes="x") | modes must be a whole number, got 'x'
+    stats.save("folder", modes=-1) | modes=-1 must not be negative
     show("scan.ply") | scan.ply does not exist
     show(part, 3) | whole must be a surface, got int; give a path, a pw.Mesh, (vertices, faces), or a mesh of trimesh
     pw.criterion.consistency(3, D, D) | part must be a surface, got int
@@ -89,17 +104,38 @@ OTHERS = """
     pw.uniform_metric(part, "2") | scale must be a number, got '2'
     pw.FitOptions(hold="still") | hold must be one of 'seen', 'rest', 'symmetric', got 'still'
     pw.FitOptions(steps=2.5) | steps must be a whole number, got 2.5
+    pw.FitOptions(stiffness="x") | stiffness must be a number, got 'x'
     pw.scale_invariant_metric(part, regulariser=None) | regulariser must be a number, got None
     pw.metric_at_vertices(part, [[1, 2], [3]]) | values must be an array of numbers, got [[1, 2], [3]]
     pw.evaluation.geodesic_errors([0.5], pw.datasets.GroundTruth.of_map([0]), D) | vertex_map must be a list of vertex numbers
     pw.evaluation.coverage([0.5], part) | vertex_map must be a list of vertex numbers, got shape (1,) of float64
     BarycentricMap(np.zeros((2, 3), int), np.ones((2, 3)), np.ones(3, bool)) | triangles (p, 3) must be whole numbers
     BarycentricMap.closest(part.vertices, 3) | mesh must be a surface, got int; give a path, a pw.Mesh, (vertices, faces)
+    BarycentricMap(3, 4, 5) | triangles must be a ndarray, got int; use np.array(...)
+    BarycentricMap.closest("x", part) | points must be an array of numbers, got 'x'
+    BarycentricMap.closest(np.ones((2, 2)), part) | points must have shape (p, 3), got (2, 2)
+    BarycentricMap.closest(part.vertices, part, directions="x") | directions must be an array of numbers, got 'x'
+    BarycentricMap.closest(part.vertices, part, directions=part.vertices[:5]) | directions has 5 rows for 60 points
+    BarycentricMap.closest(part.vertices, part, reach="x") | reach must be a number, got 'x'
+    Correspondence(3, part, laid.places) | part must be a Mesh, got int; make one with pw.as_mesh
+    Correspondence(part, part, None) | places must be a BarycentricMap, got NoneType; use BarycentricMap.at_vertices
+    Correspondence(part, part, laid.places, reach="x") | reach must be a number or None, got 'x'
+    transfer_values(3, laid.places) | values must be an array with a row for each vertex, got 3
+    transfer_values(np.ones(60), laid) | places must be a BarycentricMap, got Correspondence; use correspondence.towards
+    transfer_labels(None, laid.places) | labels must be an array with a row for each vertex, got None
+    transfer_by_kind(np.ones(60), None) | correspondence must be a Correspondence, got NoneType; use result.correspondence
     transfer_by_kind(np.ones(60), laid, kind="colour") | kind='colour' must be one of 'auto', 'scalar', 'vector', 'label'
     transfer_by_kind(np.ones(60), laid, kind="vector") | values has shape (60,) of float64; kind='vector' needs (n, 3)
     transfer_by_kind(np.ones(60), laid, to="scan") | to='scan' must be 'part' or 'whole'
     transfer_by_kind([[1, 2], [3]], laid) | values must be an array with a row for each vertex, got [[1, 2], [3]]
     transfer_landmarks([[1, 2]], laid) | points must be rows of three finite numbers, got shape (1, 2)
+    transfer_landmarks(part.vertices, part) | correspondence must be a Correspondence, got Mesh
+    transfer_skinning(3, part, part, laid.places) | skin must be a Skin, got int; take that of a TexturedMesh
+    transfer_texture(part, laid) | textured must be a TexturedMesh, got Mesh; use partwhole.mesh.textured.read_textured
+    transfer_texture(TexturedMesh(part), laid, texture=3) | texture must be a Texture, got int
+    TexturedMesh(3) | mesh must be a Mesh, got int; make one with pw.as_mesh
+    TexturedMesh(part, skin=3) | skin must be a Skin, got int; use partwhole.mesh.textured.Skin(...)
+    write_landmarks("x.csv", part, [1], 3) | labels must be a list with a name for each vertex, got 3
     transfer_texture(TexturedMesh(part), laid, size=2.5) | size must be a whole number, got 2.5
     read_textured("scan.ply") | scan.ply: textures and skeletons are read from .glb and .obj, not '.ply'
     read_textured(3) | path must be a path, a str or pathlib.Path, got 3
@@ -181,8 +217,12 @@ BEGIN = """
     D = pw.geodesic_distances(part, method="dijkstra")
     from partwhole.mesh.textured import TexturedMesh, read_textured, write_textured
     from partwhole.mesh.barycentric import BarycentricMap
-    from partwhole.transfer import Correspondence, transfer_by_kind, transfer_landmarks, transfer_texture
+    from partwhole.mesh.landmarks import write_landmarks
+    from partwhole.registration import shape_statistics
+    from partwhole.transfer import Correspondence, transfer_by_kind, transfer_labels, transfer_landmarks
+    from partwhole.transfer import transfer_skinning, transfer_texture, transfer_values
     laid = Correspondence(part, part, BarycentricMap.at_vertices(range(60)))
+    stats = shape_statistics(np.stack([part.vertices * [1, 1, z] + [0, 0, z] * part.vertices[:, :1] for z in (1, 2)]))
 """
 WITH_TORCH = """
     from partwhole.matching import Benchmark, PairStream

@@ -126,6 +126,17 @@ def load(folder: str | os.PathLike[str]) -> Any:
     return found
 
 
+def files_of(folder: Path) -> list[Path]:
+    """The files that `load` reads, as far as its result.json can be read: no command may write over them."""
+    names: list[Any] = [RESULT, ARRAYS]
+    try:
+        about = json.loads((folder / RESULT).read_bytes())
+        names += [about.get("file", ARRAYS), *about["surfaces"]]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        pass  # `load` says what is wrong with it
+    return [folder / name for name in dict.fromkeys(name for name in names if isinstance(name, str))]
+
+
 class Tree:
     """A result as what JSON can hold, and its arrays apart; objects that occur twice are one object again.
 

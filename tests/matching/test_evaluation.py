@@ -37,15 +37,15 @@ def maps(matcher: Matcher, known: Pairs) -> dict[str, list[np.ndarray]]:
     """What `match` finds for each pair, by read-out."""
     return {
         read_out: [match(pair.part, pair.whole, model=matcher, read_out=read_out).vertex_map for pair in known]
-        for read_out in ("features", "spectral", "lateration")
+        for read_out in ("features", "lateration", "registration")
     }
 
 
 @pytest.mark.parametrize("method", ["dijkstra", "fast_marching"])
 def test_errors_are_those_of_each_map_by_itself(matcher, known, cache, maps, method) -> None:
     benchmark = Benchmark(known, method=method, cache=cache)
-    both = benchmark.by_read_out(matcher, ["features", "spectral"])
-    found = {**both, "lateration": evaluate(matcher, known, method=method, cache=cache)}
+    both = benchmark.by_read_out(matcher, ["features", "lateration"])
+    found = {**both, "registration": evaluate(matcher, known, method=method, cache=cache)}
     for read_out, measured in found.items():
         assert measured.protocol.read_out == read_out
         for pair, result, vertex_map in zip(known, measured.pairs, maps[read_out], strict=True):
@@ -62,7 +62,7 @@ def test_read_outs_that_share_a_search_find_what_they_find_alone(matcher, known,
     really = evaluation.searched
     monkeypatch.setattr(evaluation, "searched", lambda *a, **k: searches.append(1) or really(*a, **k))
     benchmark = Benchmark(known[:2], method="dijkstra", cache=cache)
-    shared = benchmark.by_read_out(matcher, ["spectral", "features", "lateration"], refine=2)
+    shared = benchmark.by_read_out(matcher, ["spectral", "lateration", "registration"], refine=2)
     assert len(searches) == 2
     for read_out, found in shared.items():
         alone = benchmark.of(matcher, read_out=read_out, refine=2)
@@ -90,7 +90,7 @@ def test_the_protocol_says_how(matcher, known, cache) -> None:
     assert (plain.distances, plain.ground_truth, plain.read_out, plain.weights) == (
         "fast_marching",
         "vertices",
-        "lateration",
+        "registration",
         "final",
     )
     assert plain.seeds == (3,)

@@ -173,7 +173,7 @@ def test_read_outs(matcher, stock) -> None:
     assert torch.equal(matcher.read(nearest, part, whole, "features"), nearest)
     assert torch.equal(matcher.read(nearest, part, whole, "spectral"), spectral_map(nearest, part, whole, 20))
     plain = inspect.unwrap(read_map)
-    with pytest.raises(ValueError, match=r"read_out must be one of 'features', .*'lateration', got 'magic'"):
+    with pytest.raises(ValueError, match=r"read_out must be one of 'features', .*'registration', got 'magic'"):
         plain(nearest, part, whole, "magic", eigenpairs=20)
 
 

@@ -47,6 +47,13 @@ KINDS: dict[str, Callable[[], Pair]] = {
 }
 
 
+def check_same(found: pw.matching.MatchResult, expected: pw.matching.MatchResult) -> None:
+    np.testing.assert_array_equal(found.vertex_map, expected.vertex_map)
+    np.testing.assert_array_equal(found.confidence, expected.confidence)
+    np.testing.assert_array_equal(found.barycentric.triangles, expected.barycentric.triangles)
+    np.testing.assert_array_equal(found.barycentric.weights, expected.barycentric.weights)
+
+
 # every model with every kind of pair takes minutes; all go the same path
 QUICK = {("default", kind) for kind in KINDS} | {("any-pose", "lying down")}
 QUICK |= {(model, "holes") for model in ("pfaust-h", "pfaust-m", "shrec16-cuts")}
@@ -66,13 +73,11 @@ def test_everyone_gets_the_same_map(model: str, kind: str, tmp_path: Path, capsy
     matcher = Matcher.load(model)
 
     found = matcher.match(pair.part, pair.whole, max_vertices=most)
-    np.testing.assert_array_equal(found.vertex_map, expected.vertex_map)
-    np.testing.assert_array_equal(found.confidence, expected.confidence)
+    check_same(found, expected)
 
     benchmark = Benchmark([pair], max_vertices=most, keep=True)
     (evaluated,) = benchmark.results(matcher)
-    np.testing.assert_array_equal(evaluated.vertex_map, expected.vertex_map)
-    np.testing.assert_array_equal(evaluated.confidence, expected.confidence)
+    check_same(evaluated, expected)
     (measured,) = benchmark.of(matcher).pairs
     np.testing.assert_array_equal(measured.vertex_map, expected.vertex_map)
 
@@ -83,6 +88,10 @@ def test_everyone_gets_the_same_map(model: str, kind: str, tmp_path: Path, capsy
     assert json.loads(capsys.readouterr().out)["model"] == expected.model
     with np.load(tmp_path / "out" / "map.npz") as held:
         np.testing.assert_array_equal(held["vertex_map"], expected.vertex_map)
+        if expected.places is not None:
+            np.testing.assert_array_equal(held["triangles"], expected.places.triangles)
+            np.testing.assert_array_equal(held["weights"], expected.places.weights)
+    check_same(pw.load(tmp_path / "out"), expected)
 
     if kind != "decimated":  # the page matches with as many vertices as `match` does by default
         scene = matched(Scene.of(pair.part, pair.whole), model=model)

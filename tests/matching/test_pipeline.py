@@ -13,11 +13,11 @@ import torch
 import partwhole as pw
 from partwhole.datasets import Cut, cut_plane, plane, random_cuts, sphere
 from partwhole.datasets.transforms import random_rotation
-from partwhole.matching import Matcher, MatchResult, TrainingConfig, match
+from partwhole.matching import Comparison, Matcher, MatchResult, Method, Surface, TrainingConfig, match, pipeline
 from partwhole.matching.matcher import Combine, Ensemble
 from partwhole.matching.network.diffusion_net import new_network
 from partwhole.matching.result import CoarseMatch
-from partwhole.mesh import Mesh, write_mesh
+from partwhole.mesh import Mesh, decimate, write_mesh
 from partwhole.store.cache import Cache
 
 
@@ -35,6 +35,18 @@ def cut(small: ModuleType) -> Cut:
 @pytest.fixture(scope="module")
 def found(cut: Cut, matcher: Matcher) -> MatchResult:
     return match(cut.part, cut.whole, model=matcher)
+
+
+class NearestInSpace(Method):
+    """Vertices are alike that lie near each other."""
+
+    def encode(self, surface: Surface) -> torch.Tensor:
+        """The points on a sphere of one more dimension."""
+        square = surface.points.square().sum(dim=-1, keepdim=True)
+        return torch.cat([2 * surface.points, 1 - square], dim=-1) / (1 + square)
+
+    def compare(self, of_part: torch.Tensor, of_whole: torch.Tensor) -> list[Comparison]:
+        return [Comparison(of_part, of_whole)]
 
 
 def check(found: MatchResult) -> None:
@@ -69,20 +81,53 @@ def test_what_comes_out(found: MatchResult, cut: Cut, matcher: Matcher) -> None:
     k = matcher.config.loss.map_eigenpairs
     assert found.functional_map.shape == (k, k)
     # as the matcher itself does it
-    assert np.array_equal(found.vertex_map, matcher.match(cut.part, cut.whole, read_out="lateration").vertex_map)
+    assert np.array_equal(found.vertex_map, matcher.match(cut.part, cut.whole).vertex_map)
 
 
 def test_values_are_transferred(found: MatchResult) -> None:
     names = np.array([f"vertex {k}" for k in range(found.whole.n_vertices)])
     assert found.transfer(names)[3] == f"vertex {found.vertex_map[3]}"
-    assert np.array_equal(found.transfer(found.whole.vertices), found.whole.vertices[found.vertex_map])
+    inside = found.barycentric.positions(found.whole.vertices)
+    assert np.allclose(found.transfer(found.whole.vertices), inside)
     with pytest.raises(ValueError, match=r"values has shape \(3,\); give one row for each of the whole's 300 vertices"):
         found.transfer(np.zeros(3))
 
 
+def test_places_inside_triangles(small: ModuleType, matcher: Matcher) -> None:
+    """Of a pair in two triangulations, whose true map is near: values are interpolated, and labels are not."""
+    whole, other = small.lopsided(400), decimate(small.lopsided(600), 300).mesh
+    cut = cut_plane(other, (0, 0, 0), (1.0, 0.5, 0.2))
+    found = match(cut.part, whole, model=NearestInSpace(matcher.config), read_out="registration", units="same")
+    check(found)
+    assert found.places is found.barycentric is found.correspondence.places
+    assert found.places is not None
+    assert np.array_equal(found.places.nearest_vertex, found.vertex_map)
+    assert np.allclose(found.transfer(whole.vertices), found.places.positions(whole.vertices))
+    assert np.array_equal(found.transfer(np.arange(400)), found.vertex_map)
+    at_vertices = match(cut.part, whole, model=NearestInSpace(matcher.config), read_out="lateration", units="same")
+    assert at_vertices.places is None
+    assert np.array_equal(at_vertices.barycentric.triangles[:, 0], at_vertices.vertex_map)
+
+
+def test_a_map_that_bending_does_not_better_is_that_of_lateration(
+    small: ModuleType, matcher: Matcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    method, whole = NearestInSpace(matcher.config), small.lopsided(400)
+    cut = cut_plane(whole, (0, 0, 0), (1.0, 0.5, 0.2))
+    note = "the whole bent onto the part gave no better map, so it is that of lateration"
+    laterated = match(cut.part, whole, model=method, read_out="lateration")
+    assert note not in laterated.notes
+    monkeypatch.setattr(pipeline, "registered_places", lambda *given, **options: None)
+    found = match(cut.part, whole, model=method)
+    assert note in found.notes
+    assert found.places is None
+    assert np.array_equal(found.vertex_map, laterated.vertex_map)
+    assert np.array_equal(found.confidence, laterated.confidence)
+
+
 def test_values_are_transferred_by_kind_and_back(found: MatchResult) -> None:
     heights = found.whole.vertices[:, 1]
-    assert np.array_equal(found.transfer(heights, kind="scalar"), heights[found.vertex_map])
+    assert np.array_equal(found.transfer(heights, kind="scalar"), found.barycentric.interpolate(heights))
     back = found.transfer(found.transfer(heights), to="whole")
     known = np.isfinite(back)
     assert np.array_equal(known, found.correspondence.inverse.covered)
@@ -212,11 +257,11 @@ def test_several_networks(cut: Cut, matcher: Matcher, config: TrainingConfig, co
     ensemble = Ensemble([Matcher(network, aligned) for network in networks], combine=combine)
     found = match(cut.part, cut.whole, model=ensemble)
     check(found)
-    assert np.array_equal(found.vertex_map, ensemble.match(cut.part, cut.whole, read_out="lateration").vertex_map)
+    assert np.array_equal(found.vertex_map, ensemble.match(cut.part, cut.whole).vertex_map)
     check(match(cut.part, cut.whole, model=ensemble, refine=1))
 
 
-@pytest.mark.parametrize("read_out", ["features", "zoomout"])
+@pytest.mark.parametrize("read_out", ["features", "zoomout", "lateration"])
 def test_read_outs(cut: Cut, matcher: Matcher, read_out: str) -> None:
     check(match(cut.part, cut.whole, model=matcher, read_out=read_out))  # type: ignore[arg-type]
 
@@ -358,5 +403,5 @@ def test_choices_that_are_none(cut: Cut, matcher: Matcher) -> None:
         match(cut.part, cut.whole, model=matcher, yaw_steps=0)
     with pytest.raises(ValueError, match="up='sky' must be an axis"):
         match(cut.part, cut.whole, model=matcher, up="sky")
-    with pytest.raises(ValueError, match=r"read_out must be one of 'features', .*'lateration', got 'tea leaves'"):
+    with pytest.raises(ValueError, match=r"read_out must be one of 'features', .*'registration', got 'tea leaves'"):
         match.__wrapped__(cut.part, cut.whole, model=matcher, read_out="tea leaves")

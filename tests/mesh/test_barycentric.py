@@ -21,6 +21,15 @@ def test_points_of_the_surface_are_their_own_closest_points():
     assert places.weights.min() >= 0
 
 
+def test_some_points_at_vertices():
+    places = BarycentricMap(np.array([[0, 1, 2]] * 3), np.array([[0.2, 0.5, 0.3]] * 3), np.array([True, True, False]))
+    held = places.with_vertices(np.array([1, 2]), np.array([3, 0]))
+    assert held.nearest_vertex.tolist() == [1, 3, 0]
+    assert held.covered.all()
+    assert np.allclose(held.positions(FLAT.vertices)[1:], FLAT.vertices[[3, 0]])
+    assert places.nearest_vertex.tolist() == [1, 1, 1]
+
+
 def test_a_direction_keeps_the_two_sides_of_a_sheet_apart():
     ball = sphere(200)
     flat = Mesh(ball.vertices * [1, 1, 1e-4], ball.faces)

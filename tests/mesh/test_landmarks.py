@@ -187,3 +187,14 @@ def test_pairs_of_a_caller_are_checked() -> None:
     ):
         with pytest.raises(ValueError, match=told):
             checked_landmarks(given, SCAN, BALL)
+
+
+@pytest.mark.parametrize(("away", "notes"), [(0.04, 0), (0.06, 1)])
+def test_a_point_is_far_from_a_twentieth_of_the_size(tmp_path: Path, away: float, notes: int) -> None:
+    ball = sphere(300)
+    top = int(ball.vertices[:, 2].argmax())
+    x, y, z = ball.vertices[top] * (1 + away * ball.area**0.5)
+    found = read_landmarks(file(tmp_path, "a.csv", f"x,y,z\n{x},{y},{z}\n"), ball)
+    assert found.vertices.tolist() == [top]
+    assert found.away[0] == pytest.approx(away, rel=1e-6)
+    assert len(found.notes) == notes

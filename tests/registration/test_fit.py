@@ -193,6 +193,24 @@ def test_pieces_that_were_left_out_draw_nothing(torn: MatchResult) -> None:
     assert np.allclose(with_speck.mesh.vertices, fit_match(torn, options=FEW).mesh.vertices)
 
 
+@pytest.mark.parametrize(("size", "warned"), [(8, False), (60, True)])
+def test_a_scan_that_is_apart_from_the_fit_is_a_warning(torn: MatchResult, size: int, warned: bool) -> None:
+    scan, speck = torn.part, sphere(size)
+    n = scan.n_vertices
+    two = Mesh(
+        np.concatenate([scan.vertices, speck.vertices + scan.vertices.max(axis=0) + 10]),
+        np.concatenate([scan.faces, speck.faces + n]),
+    )
+    found = match_of(
+        two, torn.whole, np.append(torn.vertex_map, np.zeros(size, int)), 0.001, matched=np.arange(n + size) < n
+    )
+    found = fit_match(replace(found, coarse=torn.coarse), options=FEW)
+    share = size / (n + size)
+    assert (share > 0.1) == warned
+    assert found.barycentric.covered.mean() == pytest.approx(1 - share)
+    assert any("of the scan's vertices lie apart from the fitted template" in text for text in found.warnings) == warned
+
+
 def test_a_template_with_a_boundary_and_a_loose_piece(torn: MatchResult, egg: Mesh) -> None:
     speck = sphere(20)
     open_egg = egg.faces[egg.vertices[egg.faces][:, :, 0].max(axis=1) < 8.0]
@@ -201,7 +219,7 @@ def test_a_template_with_a_boundary_and_a_loose_piece(torn: MatchResult, egg: Me
     )
     found = fit_match(match_of(torn.part, both, torn.vertex_map, 0.001), options=FEW)
     assert any("the template has a boundary" in text for text in found.notes)
-    assert any("of the template matched nothing" in text for text in found.warnings)
+    assert any("of the template without matching vertices" in text for text in found.warnings)
     assert np.isfinite(found.mesh.vertices).all()
 
 

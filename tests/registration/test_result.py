@@ -74,6 +74,12 @@ def test_nothing_is_lost(fitted: FittedTemplate, tmp_path: Path) -> None:
     assert again.mesh.name == fitted.mesh.name
 
 
+def test_a_fit_is_saved_in_a_folder(fitted: FittedTemplate, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ValueError, match="file is a file; a result is saved in a folder"):
+        fitted.save(tmp_path / "file")
+
+
 def test_the_page_shows_it(fitted: FittedTemplate) -> None:
     scene = scene_of(fitted)
     assert scene.whole is not None

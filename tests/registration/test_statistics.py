@@ -187,3 +187,9 @@ def test_results_are_asked_for_what_they_have() -> None:
         found.shape(np.zeros(9))
     with pytest.raises(ValueError, match="names has 1 entries for 4 shapes"):
         found.save("nowhere", names=["a"])
+
+
+def test_statistics_are_saved_in_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ValueError, match="file is a file; statistics are saved in a folder"):
+        shape_statistics(SHAPES).save(tmp_path / "file")

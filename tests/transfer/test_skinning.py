@@ -68,6 +68,16 @@ def test_joints_without_followers_keep_their_place_on_the_one_above(arm, skin):
     np.testing.assert_allclose(found.skin.joints, skin.joints, atol=1e-6)
 
 
+@pytest.mark.parametrize(("share", "seen"), [(0.03, False), (0.08, True)])
+def test_a_joint_is_seen_from_a_twentieth_of_what_follows_it(arm, skin, share: float, seen: bool) -> None:
+    follows = arm.vertex_areas * skin.weights[:, 2].toarray().reshape(-1) ** 2
+    order = np.argsort(arm.vertices[:, 0], kind="stable")
+    covered = np.zeros(arm.n_vertices, bool)
+    covered[order] = np.cumsum(follows[order]) < share * follows.sum()
+    found = transfer_skinning(skin, arm, arm, BarycentricMap.at_vertices(range(arm.n_vertices), covered))
+    assert found.seen.tolist() == [True, True, seen, False]
+
+
 def test_a_piece_without_covered_vertices_takes_the_nearest_through_space():
     pieces = Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [5, 0, 0], [6, 0, 0], [5, 1, 0]], [[0, 1, 2], [3, 4, 5]])
     covered = np.array([True, True, False, False, False, False])

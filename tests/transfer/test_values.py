@@ -75,7 +75,7 @@ def test_a_torn_face_is_not_laid_onto_the_whole(cut):
     vertex_map = cut.vertex_map.copy()
     vertex_map[0] = int(np.argmin(cut.whole.vertices[:, 2]))
     torn = Correspondence(cut.part, cut.whole, BarycentricMap.at_vertices(vertex_map))
-    assert set(np.flatnonzero(~torn.laid)) == set(np.flatnonzero((cut.part.faces == 0).any(axis=1)))
+    assert set(np.flatnonzero(~torn.mapped_faces)) == set(np.flatnonzero((cut.part.faces == 0).any(axis=1)))
     assert not torn.inverse.covered[cut.vertex_map[0]]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from partwhole.store.arguments import check_whole_number
+from partwhole.store.arguments import check_number, check_whole_number
 
 Hold = Literal["seen", "rest", "symmetric"]
 
@@ -35,6 +35,7 @@ class FitOptions:
     def __post_init__(self) -> None:
         if self.hold not in get_args(Hold):
             raise ValueError(f"hold must be one of {', '.join(map(repr, get_args(Hold)))}, got {self.hold!r}")
+        check_number("stiffness", self.stiffness)
         if not 0 < self.stiffness <= 1:
             raise ValueError(f"stiffness={self.stiffness} must lie between 0 and 1, in √area of the template")
         for name, least in (("steps", 1), ("max_vertices", _FEWEST)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -13,6 +13,8 @@ from partwhole.mesh import Mesh
 from partwhole.mesh.barycentric import BarycentricMap
 from partwhole.mesh.closest import SurfaceTree
 
+# stiffness of each round, in √area of the whole, and iterations of each: a map is nearly right where a fit has to be found
+_LENGTHS, _STEPS = (0.05, 0.03, 0.03), 2
 # in √area of the whole: a place farther than this from where the map had it is not believed
 _FARTHEST = 0.1
 
@@ -24,13 +26,11 @@ class RegisteredMap:
     Attributes
     ----------
     places : for each vertex of the part; what the registration left where it was has the place that it had
-    vertex_map : the nearest corners of these places
     moved : share of the vertices that the registration found a place for
     stretch : how much the lengths of edges change, on average, before and after: where it rises, the map as it was is better
     """
 
     places: BarycentricMap
-    vertex_map: Int[np.ndarray, "p"]
     moved: float
     stretch: tuple[float, float]
 
@@ -46,20 +46,25 @@ def registered_map(
     vertex_map: Int[np.ndarray, "p"],
     confidence: Float[np.ndarray, "p"] | None = None,
     *,
-    options: FitOptions | None = None,
+    landmarks: Int[np.ndarray, "k 2"] | None = None,
 ) -> RegisteredMap:
     """Bend the whole onto the part, and take for each vertex of the part the nearest point on it.
+
+    The map has to be nearly right: the whole is bent in a few steps, and no place moves far.
 
     Parameters
     ----------
     part, whole : in the same units, anywhere
     vertex_map : to begin with
     confidence : of the map, from 0 to 1; all the same if not given
-    options : see `FitOptions`
+    landmarks : rows of (vertex of the part, vertex of the whole), which are certain
     """
     guide = Guide.of(vertex_map, confidence)
+    if landmarks is not None:
+        guide = replace(guide, landmarks=landmarks)
     placed = aligned(part, whole, guide)
-    return read_places(placed, whole, guide, register(whole, placed, guide, options=options))
+    bent = register(whole, placed, guide, options=FitOptions(steps=_STEPS), lengths=_LENGTHS)
+    return read_places(placed, whole, guide, bent)
 
 
 def read_places(part: Mesh, whole: Mesh, guide: Guide, found: Registration) -> RegisteredMap:
@@ -81,10 +86,9 @@ def read_places(part: Mesh, whole: Mesh, guide: Guide, found: Registration) -> R
     triangles = np.where(trusted[:, None], triangles, vertex_map[:, None])
     weights = np.where(trusted[:, None], near.weights, [1.0, 0.0, 0.0])
     places = BarycentricMap(triangles, weights, np.ones(len(trusted), bool))
-    nearest = np.take_along_axis(triangles, weights.argmax(axis=1)[:, None], axis=1)[:, 0]
     before, after = whole.vertices[vertex_map], places.positions(whole.vertices)
     stretch = _stretch(part, before), _stretch(part, after)
-    return RegisteredMap(places, nearest, float(trusted.mean()), stretch)
+    return RegisteredMap(places, float(trusted.mean()), stretch)
 
 
 def _stretch(part: Mesh, images: Float[np.ndarray, "p 3"]) -> float:

@@ -6,6 +6,7 @@ falls step by step, while the targets pass from the vertices that the map names 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,6 +98,7 @@ def register(
     *,
     options: FitOptions | None = None,
     start: Registration | None = None,
+    lengths: Sequence[float] | None = None,
     progress: Progress | None = None,
 ) -> Registration:
     """Bend a template onto a scan that stands where the template does.
@@ -108,6 +110,8 @@ def register(
     guide : the map, and what else is known
     options : see `FitOptions`
     start : a registration to begin with: then two rounds at the last stiffness suffice
+    lengths : the stiffness of each round, in the place of one that falls to `options.stiffness`; fewer suffice where the
+        map is nearly right
     progress : called with (what is done, steps done, steps in all)
 
     Examples
@@ -123,10 +127,10 @@ def register(
     fitting = _Fitting(template, scan, guide, chosen)
     tell = progress or (lambda what, done, total: None)
     if start is None:
-        lengths = [length for length in _FIRST_LENGTHS if length > chosen.stiffness]
-        lengths += [chosen.stiffness] * _STEPS_AT_LAST
-        y, R = fitting.begun(lengths[0])
-        rounds = [(length, chosen.steps) for length in lengths]
+        falling = [length for length in _FIRST_LENGTHS if length > chosen.stiffness]
+        every = list(lengths or [*falling, *[chosen.stiffness] * _STEPS_AT_LAST])
+        y, R = fitting.begun(every[0])
+        rounds = [(length, chosen.steps) for length in every]
     else:
         y, R = start.vertices, start.rotations
         rounds = [(chosen.stiffness, 2)]

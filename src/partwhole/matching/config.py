@@ -24,7 +24,9 @@ MaskedSides = Literal["part", "both"]
 Axis = Literal["x", "y", "z"]
 Precision = Literal["float16", "tf32", "float32"]
 Distances = Literal["fast_marching", "dijkstra", "exact"]
-ReadOut = Literal["features", "spectral", "zoomout", "lateration"]
+ReadOut = Literal["features", "spectral", "zoomout", "lateration", "registration"]
+# of whoever asks for no other
+READ_OUT: ReadOut = "registration"
 
 UPS = tuple(sign + axis for axis in "yzx" for sign in ("", "-"))
 
@@ -204,7 +206,7 @@ class MatchOptions:
     Attributes
     ----------
     refine : steps of refinement on the pair, such as 15; 0: none
-    read_out : "features", "spectral", "zoomout" or "lateration", see `read_map`
+    read_out : "features", "spectral", "zoomout" or "lateration", see `read_map`; or "registration", see `registered_places`
     up : the axis that points up, such as "z", or "z:y" for part and whole; "auto" tries them all; None: as the model has it,
         and all of them if that fits badly
     yaw_steps : angles about the vertical at which the part is tried; None: as many as the model asks for
@@ -212,7 +214,7 @@ class MatchOptions:
     """
 
     refine: int = 0
-    read_out: ReadOut = "lateration"
+    read_out: ReadOut = READ_OUT
     up: str | None = None
     yaw_steps: int | None = None
     landmarks: tuple[LandmarkPair, ...] = ()

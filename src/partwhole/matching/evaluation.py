@@ -26,10 +26,19 @@ from partwhole.matching.confidence.constants import LARGEST_ERROR, RIGHT
 from partwhole.matching.confidence.cues import cues_of
 from partwhole.matching.confidence.fit import fit_of
 from partwhole.matching.confidence.rule import NAMES, Cues
-from partwhole.matching.config import MatchOptions, ReadOut
+from partwhole.matching.config import READ_OUT, MatchOptions, ReadOut
 from partwhole.matching.matcher import Ensemble
 from partwhole.matching.network.surface import SurfacePair, distances_of
-from partwhole.matching.pipeline import FoundMap, found_map, map_from, match_scans, on_free_cores, searched, surfaces_of
+from partwhole.matching.pipeline import (
+    FoundMap,
+    found_map,
+    lifted,
+    map_from,
+    match_scans,
+    on_free_cores,
+    searched,
+    surfaces_of,
+)
 from partwhole.matching.result import Fit, MatchResult
 from partwhole.matching.scans.lift import Lift
 from partwhole.matching.scans.prepare import MOST_VERTICES, PreparedScans, Scans, Templates, prepare_scans
@@ -107,7 +116,7 @@ class Benchmark:
         self,
         method: Method,
         *,
-        read_out: ReadOut = "lateration",
+        read_out: ReadOut = READ_OUT,
         refine: int = 0,
         weights: Weights = "final",
         thorough: bool = True,
@@ -226,7 +235,7 @@ class Benchmark:
     def _lifted(self, number: int, found: FoundMap) -> Int[np.ndarray, "p"]:
         """The map on every vertex of a part."""
         scans = self._scans[number]
-        return Lift.between(scans.part, scans.whole).vertex_map(found.vertex_map.cpu().numpy().astype(np.int64))
+        return lifted(Lift.between(scans.part, scans.whole), found)[0]
 
     def _result(self, number: int, vertex_map: Int[np.ndarray, "p"], seconds: float, *, thorough: bool) -> PairResult:
         pair = self.pairs[number]
@@ -273,7 +282,7 @@ def evaluate(
     matcher: Method,
     pairs: Sequence,
     *,
-    read_out: ReadOut = "lateration",
+    read_out: ReadOut = READ_OUT,
     refine: int = 0,
     method: DistanceMethod = "fast_marching",
     weights: Weights = "final",
@@ -332,7 +341,7 @@ def cues_and_errors(pair: Pair, method: Method, *, cache: Cache | None = None, w
     if scans.part.decimated or scans.whole.decimated:
         raise ValueError(f"{pair.name} is too large: cues are at the vertices as they are matched; decimate it first")
     found = found_map(method, surfaces_of(scans, method, cache=cache), MatchOptions(), scans=scans)
-    cues = cues_of(found.vertex_map, found.search, method, moved=found.vertex_map)
+    cues = cues_of(found.vertex_map, found.search, method, moved=found.laterated)
     areas, fit = found.search.pair.meshes[0].vertex_areas, fit_of(found.vertex_map, found.search)
     if wrong or truth is None:
         return MeasuredMap(cues, np.full(len(cues), LARGEST_ERROR), areas, fit)

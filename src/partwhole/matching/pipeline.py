@@ -34,6 +34,7 @@ from partwhole.matching.config import MatchOptions
 from partwhole.matching.matcher import Ensemble, Matcher, surface_for
 from partwhole.matching.network.surface import Surface, SurfacePair, distances_of, surface_pair
 from partwhole.matching.readout.maps import functional_map_of, read_map
+from partwhole.matching.readout.registration import registered_places
 from partwhole.matching.result import CoarseMatch, LandmarkResult, LandmarkUse, MatchResult
 from partwhole.matching.scans.lift import Lift, matched_vertices
 from partwhole.matching.scans.prepare import Clock, PreparedScans
@@ -41,6 +42,7 @@ from partwhole.matching.scans.units import nearby_units
 from partwhole.matching.search.method import Method
 from partwhole.matching.search.search import SearchResult, WholeEncodings, search
 from partwhole.mesh import Mesh
+from partwhole.mesh.barycentric import BarycentricMap
 from partwhole.mesh.formats.common import counted
 from partwhole.mesh.landmarks import LandmarkPair
 from partwhole.store.arguments import Progress
@@ -129,12 +131,16 @@ class FoundMap:
     vertex_map : the map, refined if that was asked for
     before : the map before refinement
     losses : of refinement
+    places : of the map inside triangles, by registration; None: they are the vertices that it names
+    laterated : the map before refinement by lateration, if it was computed
     """
 
     search: SearchResult
     vertex_map: Int[Tensor, "p"]
     before: Int[Tensor, "p"]
     losses: tuple[float, ...]
+    places: BarycentricMap | None = None
+    laterated: Int[Tensor, "p"] | None = None
 
 
 def found_map(
@@ -197,13 +203,28 @@ def map_from(method: Method, found: SearchResult, options: MatchOptions, *, cloc
     """The map in the orientation and at the scale that were found: read-out and refinement. See `found_map`."""
     nearest, k = found.chosen.nearest, method.config.loss.map_eigenpairs
     surfaces = found.pair.part, found.pair.whole
-    before = read_map(nearest, *surfaces, options.read_out, eigenpairs=k, landmarks=found.landmarks)
+    read = read_map(nearest, *surfaces, options.read_out, eigenpairs=k, landmarks=found.landmarks)
+    laterated = read if options.read_out in ("lateration", "registration") else None
+    before, places = _bent(read, found, options)
     if not options.refine:
-        return FoundMap(found, before, before, ())
+        return FoundMap(found, before, before, (), places, laterated)
     if clock is not None:
         clock.begin("refinement")
     refined, losses = _refined(method, found, options)
-    return FoundMap(found, refined, before, losses)
+    refined, places = _bent(refined, found, options)
+    return FoundMap(found, refined, before, losses, places, laterated)
+
+
+def _bent(
+    vertex_map: Int[Tensor, "p"], found: SearchResult, options: MatchOptions
+) -> tuple[Int[Tensor, "p"], BarycentricMap | None]:
+    """The map after registration, if that is the read-out and makes it better, and its places inside triangles."""
+    if options.read_out != "registration":
+        return vertex_map, None
+    places = registered_places(vertex_map, *found.pair.meshes, landmarks=found.landmarks)
+    if places is None:
+        return vertex_map, None
+    return torch.from_numpy(places.nearest_vertex).to(vertex_map.device), places
 
 
 def _refined(method: Method, found: SearchResult, options: MatchOptions) -> tuple[Int[Tensor, "p"], tuple[float, ...]]:
@@ -230,23 +251,29 @@ def _result(
     """The map on every vertex, with its confidence, and what is to be said about it."""
     part, chosen, pair = scans.part, found.search.chosen, found.search.pair
     fit = fit_of(found.vertex_map, found.search)
-    moved = found.before if options.read_out == "lateration" else None
-    cues = cues_of(found.vertex_map, found.search, method, moved=moved)
+    cues = cues_of(found.vertex_map, found.search, method, moved=found.laterated)
     sure, fit = judged(cues, fit, pair.meshes[0].vertex_areas, rule_for(method.card))
     sure = limited_confidence(sure, fit, found.search)
     lift = Lift.between(part, scans.whole)
     landmarks = _landmark_results(scans, options, found.search)
-    vertex_map, before = (lift.vertex_map(_numbers(one)) for one in (found.vertex_map, found.before))
+    vertex_map, places = lifted(lift, found)
+    before = lift.vertex_map(_numbers(found.before)) if options.refine else None
     confidence = np.where(part.covered, np.clip(lift.values(sure), 0, 1), 0.0)
     for one in landmarks:
         if one.sure:
             # somebody who knows has said so
-            vertex_map[one.part] = before[one.part] = one.whole
+            vertex_map[one.part] = one.whole
             confidence[one.part] = 1.0
+            if before is not None:
+                before[one.part] = one.whole
+            if places is not None:
+                places = places.with_vertices(np.array([one.part]), np.array([one.whole]))
     area = part.given.vertex_areas
     doubtful_share = float(area[confidence < DOUBTFUL].sum() / area.sum())
     k = min(method.config.loss.map_eigenpairs, pair.part.values.shape[-1], pair.whole.values.shape[-1])
     notes, warnings = _remarks(scans, found.search, options, method)
+    if options.read_out == "registration" and found.places is None:
+        notes.append("the whole bent onto the part gave no better map, so it is that of lateration")
     return MatchResult(
         part=part.given,
         whole=scans.whole.given,
@@ -254,7 +281,7 @@ def _result(
         confidence=confidence,
         matched=part.covered,
         functional_map=functional_map_of(found.vertex_map, pair.part, pair.whole, k).cpu().numpy(),
-        vertex_map_before=before if options.refine else None,
+        vertex_map_before=before,
         losses=found.losses,
         fit=fit,
         regions=doubtful_regions(part.given, confidence < DOUBTFUL, confidence),
@@ -269,7 +296,16 @@ def _result(
         warnings=(*warnings, *warnings_about_landmarks(landmarks), *warnings_about(fit, doubtful_share)),
         seconds=clock.end(),
         landmarks=landmarks,
+        places=places,
     )
+
+
+def lifted(lift: Lift, found: FoundMap) -> tuple[Int[np.ndarray, "n"], BarycentricMap | None]:
+    """The map on every vertex of the part, and its places inside triangles if it has some."""
+    if found.places is None:
+        return lift.vertex_map(_numbers(found.vertex_map)), None
+    places = lift.places(found.places)
+    return places.nearest_vertex, places
 
 
 def _landmark_results(scans: PreparedScans, options: MatchOptions, found: SearchResult) -> tuple[LandmarkResult, ...]:

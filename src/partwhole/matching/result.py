@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -200,6 +200,8 @@ class MatchResult(ShownByItself):
     seconds : that each step took
     from_cache : whether it was found in the cache, as it had been computed before
     landmarks : that were given, and what became of them
+    places : for each vertex of the part its place inside a triangle of the whole, of which `vertex_map` names the
+        corner with the largest weight; None if the map was read at vertices. See `barycentric`
     """
 
     part: Mesh
@@ -224,6 +226,7 @@ class MatchResult(ShownByItself):
     seconds: dict[str, float]
     from_cache: bool = False
     landmarks: tuple[LandmarkResult, ...] = ()
+    places: BarycentricMap | None = None
 
     def __repr__(self) -> str:
         doubt = f"{100 * self.doubtful_share:.0f} % doubtful"
@@ -238,6 +241,11 @@ class MatchResult(ShownByItself):
     def doubtful_share(self) -> float:
         """Of the part's area."""
         return float(self.part.vertex_areas[self.doubtful].sum() / self.part.area)
+
+    @property
+    def barycentric(self) -> BarycentricMap:
+        """For each vertex of the part its place on the whole, in a triangle or at a vertex; covered where it was matched."""
+        return BarycentricMap.at_vertices(self.vertex_map, self.matched) if self.places is None else self.places
 
     @property
     def alignment(self) -> Float[np.ndarray, "4 4"]:
@@ -263,8 +271,7 @@ class MatchResult(ShownByItself):
     @cached_property
     def correspondence(self) -> Correspondence:
         """Part, whole and map, for the functions of `partwhole.transfer`; vertices that were not matched are not covered."""
-        places = BarycentricMap.at_vertices(self.vertex_map, self.matched)
-        return Correspondence(self.part, self.whole, places)
+        return Correspondence(self.part, self.whole, self.barycentric)
 
     def transfer(
         self,
@@ -274,10 +281,11 @@ class MatchResult(ShownByItself):
         to: Side = "part",
         missing: Any = None,
     ) -> Shaped[np.ndarray, "m *rest"]:
-        """What is known at the vertices of the whole, at those of the part: labels, colours, coordinates; or the other way.
+        """Transfer values from the vertices of the whole to those of the part, or the other way.
 
-        To the part, every vertex gets the value of its vertex of the whole, also one that was not matched, unless `kind` or
-        `missing` is given. To the whole, vertices within half an edge of the part, laid onto the whole, are covered.
+        To the part, every vertex gets the value at its place on the whole, also one that was not matched, unless `kind` or
+        `missing` is given; inside a triangle numbers are interpolated, and labels never. To the whole, vertices within half
+        an edge of the mapped part are covered.
 
         Parameters
         ----------
@@ -292,5 +300,8 @@ class MatchResult(ShownByItself):
                     f"values has shape {np.shape(values)}; "
                     f"give one row for each of the whole's {self.whole.n_vertices} vertices"
                 )
-            return values[self.vertex_map]
+            if self.places is None:
+                return values[self.vertex_map]
+            everywhere = replace(self.places, covered=np.ones_like(self.places.covered))
+            return transfer_by_kind(values, Correspondence(self.part, self.whole, everywhere))
         return transfer_by_kind(values, self.correspondence, kind=kind, to=to, missing=missing)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from partwhole.matching.cache.results import cached_result, model_key, result_key, store_result
 from partwhole.matching.confidence.constants import FEW_VERTICES
-from partwhole.matching.config import MatchOptions, ReadOut, check_read_out
+from partwhole.matching.config import READ_OUT, MatchOptions, ReadOut, check_read_out
 from partwhole.matching.network.weights import model_path
 from partwhole.matching.result import MatchResult
 from partwhole.matching.scans.prepare import (
@@ -41,7 +41,7 @@ def match(
     *,
     model: str | Path | Method = "default",
     refine: int = 0,
-    read_out: ReadOut = "lateration",
+    read_out: ReadOut = READ_OUT,
     units: str | float = "auto",
     up: str | None = None,
     yaw_steps: int | None = None,
@@ -63,7 +63,7 @@ def match(
         a file, an array or a point cloud, are triangulated first
     model : the name of a built-in model (see `model_names`), a file of weights, or a `Matcher` or other `Method`
     refine : steps of refinement on this pair, such as 15; 0: none
-    read_out : "features", "spectral", "zoomout" or "lateration", see `read_map`
+    read_out : "features", "spectral", "zoomout", "lateration" or "registration", see `MatchOptions`
     units : "auto", "same", "any", a factor, or those of part and whole such as "mm:m"; see `scaling_of`
     up : the axis that points up, such as "z", or "z:y" for part and whole; "auto" tries them all; None: as the model has it,
         and all of them if that fits badly

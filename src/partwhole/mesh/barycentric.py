@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from partwhole.mesh.closest import SurfaceTree
 from partwhole.mesh.surface import as_mesh
 from partwhole.mesh.surface_like import SurfaceLike
-from partwhole.store.arguments import as_array
+from partwhole.store.arguments import as_array, as_numbers, check_instance, check_number
 
 # weights that differ by less count as equal, so that rounding does not decide which vertex is the nearest
 _EQUAL = 1e-9
@@ -27,7 +27,7 @@ class BarycentricMap:
     ----------
     triangles : three vertex numbers of the surface, for each point; all the same where a point is a vertex
     weights : of the three; not negative, rows sum to one
-    covered : False where a point has no place; what its row holds then means nothing
+    covered : False where a point has no place; its row is then undefined
 
     Examples
     --------
@@ -42,6 +42,8 @@ class BarycentricMap:
     covered: Bool[np.ndarray, "p"]
 
     def __post_init__(self) -> None:
+        for name in ("triangles", "weights", "covered"):
+            check_instance(name, getattr(self, name), np.ndarray, "use np.array(...)")
         shapes = tuple(np.shape(array) for array in (self.triangles, self.weights, self.covered))
         n = shapes[2][0] if len(shapes[2]) == 1 else -1
         kinds = (self.triangles.dtype.kind, self.weights.dtype.kind, self.covered.dtype.kind)
@@ -57,7 +59,7 @@ class BarycentricMap:
 
     @classmethod
     def at_vertices(cls, vertex_map: ArrayLike, covered: Bool[np.ndarray, "p"] | None = None) -> BarycentricMap:
-        """The map that takes point i to the vertex vertex_map[i]; all points are covered unless it is said which are.
+        """The map from point i to the vertex vertex_map[i]; by default all points are covered.
 
         >>> BarycentricMap.at_vertices([4, 2]).triangles.tolist()
         [[4, 4, 4], [2, 2, 2]]
@@ -91,8 +93,8 @@ class BarycentricMap:
         ----------
         points : in the coordinates of the mesh; one that is not finite is not covered
         mesh : the surface
-        directions : outwards at each point; faces whose normal points against it do not count
-        reach : nor do faces farther than this
+        directions : outward normals at the points; faces whose normal points the other way are ignored
+        reach : largest distance; farther faces are ignored
 
         Examples
         --------
@@ -102,6 +104,12 @@ class BarycentricMap:
         ([[1.0, 1.0, 0.0], [nan, nan, nan]], [True, False])
         """
         mesh = as_mesh(mesh)
+        points = _rows_of_three("points", points)
+        if directions is not None:
+            directions = _rows_of_three("directions", directions)
+            if len(directions) != len(points):
+                raise ValueError(f"directions has {len(directions)} rows for {len(points)} points; give one for each")
+        check_number("reach", reach)
         finite = np.isfinite(points).all(axis=1)
         found = SurfaceTree(mesh).nearest(np.where(finite[:, None], points, mesh.vertices[0]), directions)
         return cls(mesh.faces[found.faces], found.weights, finite & found.found & (found.distances <= reach))
@@ -131,7 +139,7 @@ class BarycentricMap:
     def interpolate(self, values: Shaped[np.ndarray, "n *rest"]) -> Float[np.ndarray, "p *rest"]:
         """Σ_c weights[i, c] · values[triangles[i, c]]; nan where not covered.
 
-        A value that has no weight does not count, even if it is nan.
+        Values with weight 0 are ignored, even if they are nan.
         """
         self.check_rows(values)
         one = (len(self), *[1] * (values.ndim - 1))
@@ -143,8 +151,14 @@ class BarycentricMap:
         return total
 
     def only(self, keep: Bool[np.ndarray, "p"]) -> BarycentricMap:
-        """The same map with the points alone covered that are to be kept."""
+        """The same map, with only these of its points covered."""
         return BarycentricMap(self.triangles, self.weights, self.covered & keep)
+
+    def with_vertices(self, points: Int[np.ndarray, "k"], vertices: Int[np.ndarray, "k"]) -> BarycentricMap:
+        """The same map with some points at vertices, and covered."""
+        triangles, weights, covered = self.triangles.copy(), self.weights.copy(), self.covered.copy()
+        triangles[points], weights[points], covered[points] = vertices[:, None], [1.0, 0.0, 0.0], True
+        return BarycentricMap(triangles, weights, covered)
 
     def check_rows(self, values: Shaped[np.ndarray, "n *rest"], name: str = "values") -> None:
         """Raise ValueError unless there is a row for every vertex that the map refers to."""
@@ -153,3 +167,10 @@ class BarycentricMap:
             raise ValueError(
                 f"{name} has shape {np.shape(values)}, the map refers to vertex {most}; give a row for every vertex"
             )
+
+
+def _rows_of_three(name: str, values: ArrayLike) -> Float[np.ndarray, "p 3"]:
+    array = as_numbers(name, values)
+    if array.ndim != 2 or array.shape[1] != 3:
+        raise ValueError(f"{name} must have shape (p, 3), got {array.shape}")
+    return array

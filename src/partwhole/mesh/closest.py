@@ -1,4 +1,4 @@
-"""Nearest points of a surface, and triangles of a surface that intersect: what is asked of triangles near each other."""
+"""Nearest points of a surface, and intersecting triangles, by a bounding volume hierarchy."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class NearestPoints:
     faces : number of the triangle; 0 where none was found
     weights : of its three corners
     distances : inf where none was found
-    found : False where no triangle has a normal that agrees
+    found : False where no triangle has an agreeing normal
     """
 
     faces: Int[np.ndarray, "p"]
@@ -37,7 +37,7 @@ class NearestPoints:
 
 
 class SurfaceTree:
-    """Triangles sorted by where they are, so that the nearest one is found in logarithmic time.
+    """A bounding volume hierarchy of the triangles, which finds the nearest one in logarithmic time.
 
     Parameters
     ----------
@@ -69,9 +69,9 @@ class SurfaceTree:
 
         Parameters
         ----------
-        points : anywhere
-        normals : unit vectors at the points; without them all triangles count
-        least_cosine : between the two normals
+        points : in the coordinates of the mesh
+        normals : unit vectors at the points; by default all triangles are considered
+        least_cosine : between the normals of a point and of a triangle
         """
         from partwhole.mesh.cpu.triangle_tree import nearest_points
 
@@ -84,9 +84,9 @@ class SurfaceTree:
         return NearestPoints(np.maximum(faces, 0), weights, distances)
 
     def intersecting_faces(self) -> Int[np.ndarray, "k 2"]:
-        """Pairs of triangles that go through each other, in increasing order.
+        """Pairs of triangles that intersect, in increasing order.
 
-        Triangles with a common edge are not compared, and touching is no intersection, nor is lying in one plane.
+        Triangles with a common edge are not compared. Triangles that only touch, or lie in one plane, do not count.
         """
         from partwhole.mesh.cpu.triangle_tree import intersecting_pairs
 

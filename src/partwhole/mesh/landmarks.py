@@ -41,7 +41,7 @@ class LandmarkPair:
     Attributes
     ----------
     part, whole : vertices, counted from 0
-    label : what it is called; may be empty
+    label : its name; may be empty
     """
 
     part: int
@@ -49,7 +49,7 @@ class LandmarkPair:
     label: str = ""
 
     def __str__(self) -> str:
-        """As messages name it.
+        """The name in messages.
 
         >>> print(LandmarkPair(12, 99, "nose"))
         landmark 'nose' (scan vertex 12 → template vertex 99)
@@ -77,7 +77,7 @@ class Landmarks:
     vertices : counted from 0
     labels : as many; empty where a file has no names
     away : from the point in the file to its vertex, in √area of the surface; 0 where the file has numbers of vertices
-    notes : what to know, a sentence each: points far from the surface, points that were left out
+    notes : sentences about points that are far from the surface or were left out
     """
 
     vertices: Int[np.ndarray, "k"]
@@ -90,7 +90,7 @@ class Landmarks:
 
 
 def read_landmarks(path: str | os.PathLike[str], mesh: SurfaceLike) -> Landmarks:
-    """The landmarks in a file, as vertices of a surface.
+    """Read landmarks from a file, as vertices of a surface.
 
     A CSV file has the columns `vertex`, or `x`, `y` and `z`, and `label` if they have names; without a header they are
     points, or names and points. Points are in the coordinates of the surface. 3D Slicer counts x and y from right to left or
@@ -131,11 +131,13 @@ def write_landmarks(
     path : the file
     mesh : the surface
     vertices : counted from 0
-    labels : as many names; without them they are called 1, 2, …
+    labels : their names; 1, 2, … by default
     """
     mesh = as_mesh(mesh)
     path, ending = checked_path("path", path), _ending(path)
     numbers = [_vertex(number, mesh, f"landmark number {at}") for at, number in enumerate(vertices, start=1)]
+    if isinstance(labels, str) or not (labels is None or isinstance(labels, Sequence)):
+        raise ValueError(f"labels must be a list with a name for each vertex, got {in_short(labels)}")
     names = [str(at) for at in range(1, len(numbers) + 1)] if labels is None else list(map(str, labels))
     if len(names) != len(numbers):
         raise ValueError(f"labels has {len(names)} entries for {counted(len(numbers), 'vertex', 'vertices')}")
@@ -150,7 +152,7 @@ def write_landmarks(
 def read_landmark_pairs(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], part: SurfaceLike, whole: SurfaceLike
 ) -> tuple[tuple[LandmarkPair, ...], tuple[str, ...]]:
-    """Pairs of landmarks, and what to know about them, a sentence each.
+    """Read pairs of landmarks, and return them with notes about them.
 
     Parameters
     ----------
@@ -180,7 +182,7 @@ def write_landmark_pairs(path: str | os.PathLike[str], pairs: Sequence[LandmarkP
 
 
 def checked_landmarks(given: Any, part: Mesh, whole: Mesh) -> tuple[LandmarkPair, ...]:
-    """Pairs of landmarks as a caller gives them, once their numbers have been checked.
+    """Pairs of landmarks from numbers of vertices, which are checked.
 
     Parameters
     ----------
@@ -209,7 +211,9 @@ def checked_landmarks(given: Any, part: Mesh, whole: Mesh) -> tuple[LandmarkPair
         fields = (one.part, one.whole, one.label) if isinstance(one, LandmarkPair) else one
         if isinstance(fields, str | bytes) or not isinstance(fields, Sequence) or len(fields) not in (2, 3):
             raise ValueError(f"{wanted}, got {in_short(one)} as landmarks[{at}]")
-        label = str(fields[2]) if len(fields) == 3 else ""
+        label = fields[2] if len(fields) == 3 else ""
+        if not isinstance(label, str):
+            raise ValueError(f"{wanted}, with or without a label, got {in_short(one)} as landmarks[{at}]")
         name = f"landmark {displayable(label)!r}" if label else f"landmarks[{at}]"
         found.append(LandmarkPair(_vertex(fields[0], part, name), _vertex(fields[1], whole, name), label))
     return tuple(found)
@@ -218,7 +222,7 @@ def checked_landmarks(given: Any, part: Mesh, whole: Mesh) -> tuple[LandmarkPair
 def given_landmarks(
     given: LandmarksGiven | None, part: Mesh, whole: Mesh
 ) -> tuple[tuple[LandmarkPair, ...], tuple[str, ...]]:
-    """Pairs of landmarks that a caller gives, as numbers or as files, and what to know about them, a sentence each."""
+    """Pairs of landmarks from numbers of vertices or from files, and notes about them."""
     paths = str | os.PathLike
     if isinstance(given, paths) or (
         isinstance(given, Sequence) and len(given) and all(isinstance(one, paths) for one in given)
@@ -317,7 +321,7 @@ def _vertex(number: Any, mesh: Mesh, name: str) -> int:
 def _paired(
     of_part: Landmarks, of_whole: Landmarks, places: Sequence[str]
 ) -> tuple[tuple[LandmarkPair, ...], list[str]]:
-    """Landmarks of two surfaces that have the same label, or the same place in the list if they have none."""
+    """Pairs of landmarks with the same label, or with the same place in the lists if there are no labels."""
     one, other = places
     if not any(of_part.labels) and not any(of_whole.labels):
         if len(of_part) != len(of_whole):

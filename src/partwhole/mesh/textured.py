@@ -13,7 +13,7 @@ from scipy import sparse
 
 from partwhole.mesh.formats.common import MeshWarning
 from partwhole.mesh.surface import Mesh, check_mesh
-from partwhole.store.arguments import checked_path, displayable
+from partwhole.store.arguments import check_instance, checked_path, displayable
 from partwhole.store.atomic import atomic_write
 
 
@@ -144,6 +144,12 @@ class TexturedMesh:
     mesh: Mesh
     texture: Texture | None = None
     skin: Skin | None = None
+
+    def __post_init__(self) -> None:
+        check_mesh(self.mesh)
+        for name, kind in (("texture", Texture), ("skin", Skin)):
+            if getattr(self, name) is not None:
+                check_instance(name, getattr(self, name), kind, f"use partwhole.mesh.textured.{kind.__name__}(...)")
 
     def __repr__(self) -> str:
         return f"TexturedMesh({self.mesh.name!r}: {self.mesh.n_vertices} vertices, {self.texture}, {self.skin})"

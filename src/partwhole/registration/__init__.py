@@ -1,4 +1,4 @@
-"""Registration: the template fitted to a scan, from the map between them."""
+"""Registration: fit a template to a scan, and compare fitted templates."""
 
 from partwhole.deformation.options import FitOptions
 from partwhole.registration.fit import fit, fit_in_session, fit_match

@@ -1,4 +1,4 @@
-"""`fit`: match a scan to its template, then bend the template onto it."""
+"""`fit`: match a scan to its template, then deform the template to fit the scan."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from partwhole.mesh.formats.common import counted
 from partwhole.mesh.landmarks import LandmarkPair, LandmarksGiven, given_landmarks
 from partwhole.mesh.surface_like import ScanLike
 from partwhole.registration.result import FittedTemplate
-from partwhole.store.arguments import Progress
+from partwhole.store.arguments import Progress, check_instance
 from partwhole.store.cache import CacheGiven
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 _MOSTLY_UNSEEN, _LARGER = 0.5, 1.1
 # of the scan's vertices that lie apart from the fitted template
 _APART = 0.1
+_OPTIONS = "use pw.FitOptions(...)"
 
 
 def fit(
@@ -55,17 +56,19 @@ def fit(
 ) -> FittedTemplate:
     """Fit a template to a scan: the template's triangulation, in the pose and shape of the scan, with the holes filled.
 
-    The scan is matched to the template, so they may stand anywhere and be in other units; see `match`. Then the template
-    is bent onto the scan, as rigidly as possible where nothing was seen.
+    The scan is matched to the template first, so that position, orientation and units may differ; see `match`. Then the
+    template is deformed to fit the scan, as rigidly as possible where the scan saw nothing.
 
     Parameters
     ----------
-    scan, template : whatever `match` takes for a part and its whole; the scan may be points without faces
+    scan, template : surfaces in any form that `match` takes; the scan may be points without faces
     model, units, repair, device, cache, progress : as in `match`
     options : see `FitOptions`
     match_options : see `MatchOptions`
-    landmarks : as in `match`; they steer the map, and the fitted template is held at those that do not contradict each other
+    landmarks : as in `match`; they guide the map, and the fitted template is held at those that do not contradict each other
     """
+    if match_options is not None:
+        check_instance("match_options", match_options, MatchOptions, "use partwhole.matching.MatchOptions(...)")
     session = MatchSession(model, match_options, units=units, device=device, cache=cache)
     return fit_in_session(
         session, scan, template, options=options, landmarks=landmarks, repair=repair, progress=progress
@@ -82,13 +85,15 @@ def fit_in_session(
     repair: bool | None = None,
     progress: Progress | None = None,
 ) -> FittedTemplate:
-    """Fit a template to one scan of many: what the session knows of the template serves for the next scan.
+    """Fit a template to one of many scans; the session reuses what it computed for the template.
 
     Parameters
     ----------
     session : matches each scan
     scan, template, options, landmarks, repair, progress : as in `fit`
     """
+    if options is not None:  # before the match, which takes long
+        check_instance("options", options, FitOptions, _OPTIONS)
     start = time.perf_counter()
     found = session.match(scan, template, repair=repair, progress=progress, landmarks=landmarks)
     matching = time.perf_counter() - start
@@ -104,15 +109,17 @@ def fit_match(
     landmarks: LandmarksGiven | None = None,
     progress: Progress | None = None,
 ) -> FittedTemplate:
-    """Fit a template to a scan that was matched to it already.
+    """Fit a template to a scan, given the match between them.
 
     Parameters
     ----------
     found : the map from the scan to the template
     options, progress : as in `fit`
-    landmarks : as in `match`; None: those that the match was given
+    landmarks : as in `match`; by default those of the match
     """
-    chosen = options or FitOptions()
+    check_instance("found", found, MatchResult, "use pw.match(scan, template)")
+    chosen = FitOptions() if options is None else options
+    check_instance("options", chosen, FitOptions, _OPTIONS)
     start = time.perf_counter()
     marks, said = _held_landmarks(landmarks, found)
     template, (shift, scale) = _at_unit_area(found.whole)
@@ -159,10 +166,10 @@ def fit_match(
 def _held_landmarks(
     landmarks: LandmarksGiven | None, found: MatchResult
 ) -> tuple[Int[np.ndarray, "k 2"], tuple[str, ...]]:
-    """Rows of (scan vertex, template vertex) that the fit holds, and what to know about them.
+    """Rows of (scan vertex, template vertex) that the fit holds, and notes about them.
 
-    Those of the match are taken where none are given; the ones that contradict each other or lie on a piece that was left
-    out have been reported by the match, and are not held.
+    By default those of the match. Landmarks that contradict each other, or lie on a piece that was left out, were reported
+    by the match and are not held.
     """
     pairs: Sequence[LandmarkPair]
     said: tuple[str, ...] = ()
@@ -186,7 +193,7 @@ def _at_unit_area(template: Mesh) -> tuple[Mesh, tuple[Float[np.ndarray, "3"], f
 def _what_was_matched(
     placed: Mesh, template: Mesh, found: MatchResult, marks: Int[np.ndarray, "k 2"], options: FitOptions
 ) -> tuple[Mesh, Guide, Int[np.ndarray, "m"]]:
-    """The scan without pieces that were left out, what is known of it, and its vertices' numbers."""
+    """The matched pieces of the scan, the guide for the registration, and the numbers of their vertices."""
     keep = found.matched.copy()
     keep[marks[:, 0]] = True
     scan, numbers = placed.submesh(keep)
@@ -230,14 +237,14 @@ def _notes(result: FittedTemplate, template: Mesh, kept: int, landmarks: str, op
     if template.n_vertices > options.max_vertices:
         notes.append(f"bent with {options.max_vertices} vertices first, then with all {template.n_vertices}")
     if not template.is_closed:
-        notes.append("the template has a boundary; what the scan shows beyond it draws nothing")
+        notes.append("the template has a boundary; parts of the scan beyond it are not fitted")
     return notes
 
 
 def _warnings(result: FittedTemplate, guide: Guide, template: Mesh) -> list[str]:
     found, warnings = result.match, []
     if found.fit.mirrored:
-        warnings.append("the map is a mirror image, so the fitted template is turned inside out in places")
+        warnings.append("the map is a mirror image, so the fitted template is inside out in places")
     if found.part.area * found.factor**2 > _LARGER * found.whole.area:
         warnings.append("the scan is larger than the template; check that the template is the whole, and the units")
     if result.shares["unseen"] > _MOSTLY_UNSEEN:
@@ -251,7 +258,7 @@ def _warnings(result: FittedTemplate, guide: Guide, template: Mesh) -> list[str]
     held = np.isin(labels, labels[np.concatenate([guide.vertex_map, guide.landmarks[:, 1]])])
     if not held.all():
         pieces = len(np.unique(labels[~held]))
-        warnings.append(f"{counted(pieces, 'piece')} of the template matched nothing and only moved along")
+        warnings.append(f"{counted(pieces, 'piece')} of the template without matching vertices moved with the rest")
     if len(result.flipped):
         warnings.append(f"{counted(len(result.flipped), 'triangle')} of the fitted template turned over; see flipped")
     if len(result.intersections):
@@ -261,5 +268,5 @@ def _warnings(result: FittedTemplate, guide: Guide, template: Mesh) -> list[str]
             f"{f', {before} in the template as it was' if before else ''}; see intersections"
         )
     if (result.source == UNSEEN).all():
-        warnings.append("the fitted template lies nowhere on the scan")
+        warnings.append("no vertex of the fitted template is near the scan")
     return warnings

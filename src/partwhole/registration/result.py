@@ -1,4 +1,4 @@
-"""What `fit` gives: the template in the scan's coordinates, and what each of its vertices rests on."""
+"""The result of `fit`: the template in the scan's coordinates, and the source of each of its vertices."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from partwhole.mesh import Mesh, write_mesh
 from partwhole.mesh.barycentric import BarycentricMap
 from partwhole.mesh.shown import ShownByItself
 from partwhole.saved import RESULT, save
+from partwhole.store.arguments import checked_path
 from partwhole.store.atomic import atomic_write
 from partwhole.transfer import Correspondence, transfer_by_kind
 from partwhole.transfer.correspondence import Side
@@ -37,16 +38,16 @@ class FittedTemplate(ShownByItself):
     mesh : the template's triangulation in the scan's coordinates and units
     source : of each vertex: 0 seen by the scan, 1 between what was seen, 2 unseen; see `source_names`
     distance : of each vertex to the scan, in its units
-    confidence : of each vertex, that of the map where it was seen, less the farther from it
-    expected_error : how far off each vertex is on average, in the scan's units; larger where nothing was seen
-    barycentric : for each vertex of the scan its place on the fitted template, in one of its triangles; not covered where
-        the scan lies apart from it
-    match : the map that the fit began with
+    confidence : of each vertex: that of the map where it was seen, decreasing with the distance from there
+    expected_error : the expected distance of each vertex from its true position, in the scan's units
+    barycentric : for each vertex of the scan its place in a triangle of the fitted template; not covered where the scan is
+        far from it
+    match : the match between scan and template that the fit started from
     flipped : triangles that turned over
-    intersections : pairs of triangles that go through each other
-    warnings : what to know before using the fit
-    notes : what was done and assumed on the way
-    seconds : that each step took
+    intersections : pairs of triangles that intersect
+    warnings : what to check before using the fit
+    notes : what was done and assumed
+    seconds : duration of each step
     """
 
     mesh: Mesh
@@ -83,7 +84,7 @@ class FittedTemplate(ShownByItself):
         return SOURCE_COLORS[self.source]
 
     def summary(self) -> dict[str, Any]:
-        """The result in plain numbers and text."""
+        """The result as numbers and text that JSON can hold."""
         seen = self.source == 0
         return {
             "scan": self.match.part.name,
@@ -121,29 +122,31 @@ class FittedTemplate(ShownByItself):
         to: Side = "part",
         missing: Any = None,
     ) -> Shaped[np.ndarray, "m *rest"]:
-        """What is known at the vertices of the template, at those of the scan; or the other way.
+        """Transfer values from the vertices of the template to those of the scan, or the other way.
 
-        Every vertex gets the value at its place inside a triangle of the other surface: numbers are interpolated, of labels
-        it gets that of the nearest corner.
+        Every vertex gets the value at its place inside a triangle of the other surface: numbers are interpolated; a label is
+        that of the corners with the largest weight.
 
         Parameters
         ----------
         values : a row for each vertex of the template, or of the scan if to="whole"
         kind : "scalar", "vector" (turned with the surface), "color" or "label"; "auto" decides by the type of the values
-        to : where the values are wanted: "part" is the scan, "whole" the template
-        missing : the value of vertices that are not covered; nan unless given. Labels need it if there are such vertices.
+        to : the surface that gets the values: "part" is the scan, "whole" the template
+        missing : the value of vertices that are not covered, nan by default. Labels need it if there are such vertices.
         """
         return transfer_by_kind(values, self.correspondence, kind=kind, to=to, missing=missing)
 
     def save(self, folder: str | os.PathLike[str]) -> dict[str, Path]:
         """Write the result into a folder, surfaces and match included, and return the paths of the files by name.
 
-        `partwhole.load` reads it back, to the last bit, from result.json and fit.npz. For people there are fitted.ply,
-        coloured by source, fit.json, and names in fit.npz: `vertices`, `faces`, `source`, `distance`, `confidence` and
+        `partwhole.load` reads it back, to the last bit, from result.json and fit.npz. Other programs can read fitted.ply,
+        coloured by source, fit.json, and these arrays in fit.npz: `vertices`, `faces`, `source`, `distance`, `confidence` and
         `expected_error` of the template; `triangles`, `weights`, `covered` and `vertex_map` of the scan; `flipped` and
         `intersections`.
         """
-        place = Path(folder)
+        place = checked_path("folder", folder)
+        if place.exists() and not place.is_dir():
+            raise ValueError(f"{place} is a file; a result is saved in a folder")
         files = {name: place / name for name in (MESH, ARRAYS, RESULT, SUMMARY)}
         # a summary must not stand beside another fit
         files[SUMMARY].unlink(missing_ok=True)

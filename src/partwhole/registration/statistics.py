@@ -16,7 +16,14 @@ from numpy.typing import ArrayLike
 
 from partwhole.mesh import Mesh, SurfaceLike, as_mesh, write_mesh
 from partwhole.mesh.formats.common import counted
-from partwhole.store.arguments import as_array, check_whole_number
+from partwhole.store.arguments import (
+    as_array,
+    as_numbers,
+    check_number,
+    check_whole_number,
+    checked_path,
+    in_short,
+)
 from partwhole.store.atomic import atomic_write
 from partwhole.store.compute import nearest_rotation, with_fixed_signs
 
@@ -34,17 +41,17 @@ class ShapeStatistics:
 
     Attributes
     ----------
-    mean : about the origin, turned as the first shape, as large as the shapes are in the geometric mean
-    components : directions in which the shapes differ, most first: Σ_v weights_v |components_jv|² = 1, and ⟂ each other
+    mean : centred at the origin, oriented like the first shape; its size is the geometric mean of the sizes of the shapes
+    components : orthonormal, by decreasing variance: Σ_v weights_v components_iv · components_jv = δ_ij
     scores : of each shape along each component: the root mean square displacement of the surface, in the units of `mean`
     variances : of the scores, Σ_i scores_ij² / (k − 1)
-    weights : of the vertices, which sum to 1: their share of the area
-    aligned : the shapes, moved onto the mean
-    scales : by which each shape was multiplied; 1 if sizes were kept
+    weights : of the vertices: their shares of the area, which sum to 1
+    aligned : the shapes, aligned to the mean
+    scales : factor of each shape; 1 if sizes were kept
     seen : which vertices of each shape count; None: all
-    faces : of all shapes; None where arrays were given
+    faces : of all shapes; None if arrays were given
     total_variance : of all components, also of those that were left out
-    settled : whether the mean came to rest
+    settled : whether the mean converged
     """
 
     mean: Float[np.ndarray, "n 3"]
@@ -75,25 +82,28 @@ class ShapeStatistics:
 
     @property
     def distances(self) -> Float[np.ndarray, "k"]:
-        """Of each aligned shape from the mean: the root mean square over the surface, where it counts."""
+        """Root mean square distance of each aligned shape from the mean, over the vertices that count."""
         away = _counting(self.aligned - self.mean, self.seen)
         return np.sqrt(np.einsum("v,ivc,ivc->i", self.weights, away, away))
 
     @property
     def never_seen(self) -> Bool[np.ndarray, "n"]:
-        """Vertices that count in no shape: there the mean is that of what the shapes have, and no component differs."""
+        """Vertices that count in no shape: the mean there is over all shapes, and the components are 0."""
         return np.zeros(len(self.mean), bool) if self.seen is None else np.asarray(~self.seen.any(axis=0))
 
     def shape(self, scores: ArrayLike) -> Float[np.ndarray, "n 3"]:
         """mean + Σ_j scores_j · components_j, for as many of the first components as there are scores."""
-        given = as_array("scores must be numbers", scores).astype(np.float64).reshape(-1)
+        given = as_numbers("scores", scores).reshape(-1)
+        if not np.isfinite(given).all():
+            raise ValueError(f"scores must be finite, got {in_short(given.tolist())}")
         if len(given) > len(self.components):
             raise ValueError(f"scores has {len(given)} entries for {len(self.components)} components; give fewer")
         return np.asarray(self.mean + np.einsum("j,jvc->vc", given, self.components[: len(given)]))
 
     def mode(self, component: int, deviations: float = 2.0) -> Float[np.ndarray, "n 3"]:
-        """The mean and so many standard deviations of one component, the first of which is number 0."""
+        """mean + deviations · σ_j · components_j, the components counted from 0."""
         check_whole_number("component", component)
+        check_number("deviations", deviations)
         if not 0 <= component < len(self.components):
             raise ValueError(f"component={component} is none of the {len(self.components)} components, counted from 0")
         return np.asarray(self.mean + deviations * self.deviations[component] * self.components[component])
@@ -109,11 +119,18 @@ class ShapeStatistics:
         Parameters
         ----------
         folder : created if missing
-        names : of the shapes; counted from 1 if not given
-        modes : of how many components there are meshes
+        names : of the shapes; 1, 2, … by default
+        modes : number of components to write meshes of
         """
-        k, place = len(self.scores), Path(folder)
-        called = [str(at) for at in range(1, k + 1)] if names is None else [*names]
+        k, place = len(self.scores), checked_path("folder", folder)
+        if place.exists() and not place.is_dir():
+            raise ValueError(f"{place} is a file; statistics are saved in a folder")
+        check_whole_number("modes", modes)
+        if modes < 0:
+            raise ValueError(f"modes={modes} must not be negative")
+        if isinstance(names, str) or not (names is None or isinstance(names, Sequence)):
+            raise ValueError(f"names must be a list with a name for each shape, got {in_short(names)}")
+        called = [str(at) for at in range(1, k + 1)] if names is None else list(map(str, names))
         if len(called) != k:
             raise ValueError(f"names has {len(called)} entries for {k} shapes")
         place.mkdir(parents=True, exist_ok=True)
@@ -179,11 +196,11 @@ def shape_statistics(
 
     Parameters
     ----------
-    shapes : at least two surfaces with the same triangulation, or an array of their vertices, which all weigh alike
+    shapes : at least two surfaces with the same triangulation, or an array of their vertices, with equal weights
     seen : for each shape, which vertices count, such as `fitted.source == 0`. Alignment and mean are of these; in the
         components a vertex that does not count lies at the mean
     alignment : "similarity", or "rigid", which keeps sizes, so that they are among the components
-    n_components : the most to keep; None: all, at most one less than shapes. Shapes that do not differ have none
+    n_components : largest number to keep; None: all, at most one less than shapes. Equal shapes have none
 
     Examples
     --------
@@ -243,8 +260,10 @@ def _shapes(
     if isinstance(given, np.ndarray):
         if given.ndim != 3 or given.shape[2] != 3:
             raise ValueError(f"shapes must be an array (shapes, vertices, 3), got one of the shape {given.shape}")
-        x, w = given.astype(np.float64), np.ones(given.shape[1])
+        x, w = as_numbers("shapes", given), np.ones(given.shape[1])
     else:
+        if isinstance(given, str) or not isinstance(given, Sequence):
+            raise ValueError(f"shapes must be a list of surfaces, or an array of their vertices, got {in_short(given)}")
         meshes = [as_mesh(one, name=f"shapes[{at}]") for at, one in enumerate(given)]
         _check_count(len(meshes))
         for at, mesh in enumerate(meshes[1:], start=1):
@@ -290,7 +309,7 @@ def _checked_seen(
 def _aligned(
     x: Float[np.ndarray, "k n 3"], of_each: Float[np.ndarray, "k n"], w: Float[np.ndarray, "n"], *, similar: bool
 ) -> tuple[Float[np.ndarray, "k n 3"], Float[np.ndarray, "k"], bool]:
-    """The shapes on their mean, which has size 1, turned as the first; the size of each; whether the mean came to rest.
+    """The shapes aligned to their mean, which has size 1 and is oriented like the first; their sizes; whether it converged.
 
     Each shape in turn: shift and rotate it onto the mean, and divide it by the factor by which the mean fits it best; then
     take the mean again.

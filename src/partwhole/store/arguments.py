@@ -47,6 +47,17 @@ def check_seed(seed: Any) -> None:
     raise ValueError(f"seed must be a non-negative whole number or a numpy.random.Generator, got {in_short(seed)}")
 
 
+def check_instance(name: str, value: Any, kind: type, remedy: str) -> None:
+    """
+    >>> check_instance("options", {}, dict, "call dict()")
+    >>> check_instance("options", 3, dict, "call dict()")
+    Traceback (most recent call last):
+    ValueError: options must be a dict, got int; call dict()
+    """
+    if not isinstance(value, kind):
+        raise ValueError(f"{name} must be a {kind.__name__}, got {type(value).__name__}; {remedy}")
+
+
 def check_function(name: str, value: Any, *, called_with: str) -> None:
     """A function, or None."""
     if value is not None and not isinstance(value, Callable):  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Carry what lives on one surface to another through a map: values, labels, landmarks, textures, skeletons."""
+"""Transfer values at vertices, labels, landmarks, textures and skeletons from one surface to another through a map."""
 
 from partwhole.transfer.correspondence import Correspondence
 from partwhole.transfer.landmarks import TransferredLandmarks, transfer_landmarks

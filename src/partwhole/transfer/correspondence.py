@@ -1,4 +1,4 @@
-"""`Correspondence`: a part laid onto its whole by a map, and the way from each of them to the other."""
+"""`Correspondence`: a part, its whole, and the maps between them in both directions."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from scipy import sparse
 from partwhole.mesh import Mesh
 from partwhole.mesh.barycentric import BarycentricMap
 from partwhole.mesh.closest import SurfaceTree
+from partwhole.mesh.surface import check_mesh
+from partwhole.store.arguments import check_instance, check_number
 from partwhole.store.compute import nearest_rotation
 
 Side = Literal["part", "whole"]
@@ -25,16 +27,15 @@ _TORN = 4.0
 class Correspondence:
     """A part, a whole, and the place on the whole of every vertex of the part.
 
-    The way back is found by laying the part onto the whole, every face with its corners at their places. A point of the
-    whole belongs to the closest point of the part laid onto it, among faces on the same side of the surface and within
-    `reach`.
+    For the inverse map, every face of the part is mapped onto the whole, with its corners at their places. A point of the
+    whole corresponds to the closest point of this mapped part, among faces whose normals agree and within `reach`.
 
     Attributes
     ----------
     part, whole : the surfaces
     places : for each vertex of the part its place on the whole
-    reach : how far from the part laid onto the whole a point of the whole is still covered, in the units of the whole; half
-        a median edge, the longer of the two surfaces', unless given
+    reach : up to this distance from the mapped part a point of the whole is covered, in the units of the whole; by default
+        half a median edge of the whole or of the mapped part, whichever is longer
     """
 
     part: Mesh
@@ -43,6 +44,10 @@ class Correspondence:
     reach: float | None = None
 
     def __post_init__(self) -> None:
+        check_mesh(self.part, "part")
+        check_mesh(self.whole, "whole")
+        check_instance("places", self.places, BarycentricMap, "use BarycentricMap.at_vertices(vertex_map)")
+        check_number("reach", self.reach, or_none=True)
         if len(self.places) != self.part.n_vertices:
             raise ValueError(
                 f"places has {len(self.places)} points, {self.part.name} has {self.part.n_vertices} vertices"
@@ -52,7 +57,7 @@ class Correspondence:
             raise ValueError(f"reach={self.reach} must not be negative; it is a distance on the whole")
 
     def towards(self, to: Side) -> BarycentricMap:
-        """For each vertex of the surface named the place on the other one where its values come from."""
+        """For each vertex of the part or of the whole, its place on the other surface, where its values come from."""
         check_side(to)
         return self.places if to == "part" else self.inverse
 
@@ -64,7 +69,7 @@ class Correspondence:
     def on_part(
         self, points: Float[np.ndarray, "k 3"], normals: Float[np.ndarray, "k 3"] | None = None
     ) -> tuple[BarycentricMap, Float[np.ndarray, "k"]]:
-        """Places on the part of points of the whole, and how far from the part laid onto the whole these points are.
+        """Places on the part of points of the whole, and the distances of these points from the mapped part.
 
         Parameters
         ----------
@@ -75,7 +80,7 @@ class Correspondence:
             normals = BarycentricMap.closest(points, self.whole).interpolate(self.whole.vertex_normals)
         found = self._tree.nearest(points, normals)
         near = found.distances <= self._reach
-        return BarycentricMap(self.part.faces[self._laid][found.faces], found.weights, near), found.distances
+        return BarycentricMap(self.part.faces[self._mapped][found.faces], found.weights, near), found.distances
 
     def on_whole(self, faces: Int[np.ndarray, "k"], weights: Float[np.ndarray, "k 3"]) -> BarycentricMap:
         """Places on the whole of points in faces of the part; not covered in faces that are torn.
@@ -86,12 +91,12 @@ class Correspondence:
         weights : of their corners
         """
         points, normals = self.near_whole(faces, weights)
-        return BarycentricMap.closest(points, self.whole, directions=normals).only(self.laid[faces])
+        return BarycentricMap.closest(points, self.whole, directions=normals).only(self.mapped_faces[faces])
 
     def near_whole(
         self, faces: Int[np.ndarray, "k"], weights: Float[np.ndarray, "k 3"]
     ) -> tuple[Float[np.ndarray, "k 3"], Float[np.ndarray, "k 3"]]:
-        """Points in faces of the part as they are laid onto the whole, near its surface, and normals of the whole there."""
+        """Points of the mapped part, near the surface of the whole, and normals of the whole there."""
         corners = self.part.faces[faces]
         points = np.einsum("kc,kcd->kd", weights, np.nan_to_num(self.images)[corners])
         return points, np.einsum("kc,kcd->kd", weights, self._image_normals[corners])
@@ -103,7 +108,7 @@ class Correspondence:
 
     @cached_property
     def rotations(self) -> Float[np.ndarray, "p 3 3"]:
-        """For each vertex of the part the rotation that takes its surroundings to those of its place.
+        """For each vertex of the part, the rotation from its neighbourhood to that of its place on the whole.
 
         argmin over rotations R of Σ_j |R e_j − d_j|² over the edges e_j and their images d_j at the vertex and at its
         neighbours, and over the normals, each side scaled to the same length.
@@ -127,15 +132,15 @@ class Correspondence:
         return nearest_rotation(total.reshape(-1, 3, 3) + normals)
 
     @cached_property
-    def laid(self) -> Bool[np.ndarray, "m"]:
-        """Whether each face of the part is laid onto the whole."""
+    def mapped_faces(self) -> Bool[np.ndarray, "m"]:
+        """Whether each face of the part is mapped: its corners are covered, and the map does not tear it apart."""
         whole = np.zeros(self.part.n_faces, bool)
-        whole[self._laid] = True
+        whole[self._mapped] = True
         return whole
 
     @cached_property
-    def _laid(self) -> Int[np.ndarray, "l"]:
-        """The faces of the part that are laid onto the whole: whose corners are covered, and which are not torn."""
+    def _mapped(self) -> Int[np.ndarray, "l"]:
+        """The numbers of the faces of the part that are mapped onto the whole."""
         covered = self.places.covered[self.part.faces].all(axis=1)
         before = _side_lengths(self.part.vertices, self.part.faces)
         after = _side_lengths(np.nan_to_num(self.images), self.part.faces)
@@ -155,10 +160,10 @@ class Correspondence:
 
     @cached_property
     def _edge(self) -> float:
-        """A median edge on the whole, its own or that of the part laid onto it, whichever is longer."""
+        """A median edge of the whole or of the mapped part, whichever is longer."""
         covered = self.places.covered[self.part.faces].all(axis=1)
-        laid = _side_lengths(self.images, self.part.faces[covered])
-        return max(float(np.median(laid)) if len(laid) else 0.0, float(np.median(self.whole.edge_lengths)))
+        mapped = _side_lengths(self.images, self.part.faces[covered])
+        return max(float(np.median(mapped)) if len(mapped) else 0.0, float(np.median(self.whole.edge_lengths)))
 
     @property
     def _reach(self) -> float:
@@ -166,8 +171,13 @@ class Correspondence:
 
     @cached_property
     def _tree(self) -> SurfaceTree:
-        """The part laid onto the whole."""
-        return SurfaceTree(Mesh(np.nan_to_num(self.images), self.part.faces[self._laid], name=self.part.name))
+        """The part, mapped onto the whole."""
+        return SurfaceTree(Mesh(np.nan_to_num(self.images), self.part.faces[self._mapped], name=self.part.name))
+
+
+def check_correspondence(given: object) -> None:
+    """Raise ValueError, with the remedy, unless this is a `Correspondence`."""
+    check_instance("correspondence", given, Correspondence, "use result.correspondence")
 
 
 def check_side(to: object) -> None:

@@ -1,4 +1,4 @@
-"""Landmarks, points on one surface, carried to the other."""
+"""Transfer of landmarks, points on a surface."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole.mesh.closest import SurfaceTree
 from partwhole.store.arguments import as_numbers
-from partwhole.transfer.correspondence import Correspondence, Side, check_side
+from partwhole.transfer.correspondence import Correspondence, Side, check_correspondence, check_side
 
 
 @dataclass(frozen=True, eq=False)
 class TransferredLandmarks:
-    """Where landmarks of one surface are on the other.
+    """Landmarks of one surface, on the other.
 
     Attributes
     ----------
-    positions : in the coordinates of the surface that they were carried to; nan where not covered
-    vertices : its nearest vertices; of no meaning where not covered
+    positions : in the coordinates of the target surface; nan where not covered
+    vertices : nearest vertices of the target surface; undefined where not covered
     covered : whether the landmark has a place there
-    off_surface : how far the landmarks lay from the surface that they were on, in its units
+    off_surface : distances of the landmarks from their own surface, in its units
     """
 
     positions: Float[np.ndarray, "k 3"]
@@ -33,18 +33,19 @@ class TransferredLandmarks:
 def transfer_landmarks(
     points: Float[np.ndarray, "k 3"], correspondence: Correspondence, *, to: Side = "part"
 ) -> TransferredLandmarks:
-    """Carry points of one surface to the other.
+    """Transfer points of one surface to the other.
 
-    A landmark is first moved to the closest point of its own surface; what lies inside a triangle stays there, it is not
-    rounded to a vertex.
+    A landmark is first projected to the closest point of its own surface. Points inside triangles are not rounded to
+    vertices.
 
     Parameters
     ----------
     points : in the coordinates of the whole, or, with to="whole", of the part; vertices i are mesh.vertices[i]
     correspondence : of the two surfaces
-    to : where the landmarks are wanted
+    to : the surface that gets the landmarks
     """
     check_side(to)
+    check_correspondence(correspondence)
     given = as_numbers("points", points)
     if given.ndim != 2 or given.shape[1] != 3 or not np.isfinite(given).all():
         raise ValueError(f"points must be rows of three finite numbers, got shape {given.shape}")

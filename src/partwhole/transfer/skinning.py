@@ -1,4 +1,4 @@
-"""A skeleton carried to another surface: how much its vertices follow the joints, and where the joints are in its pose."""
+"""Transfer of a skeleton: the skinning weights of the target's vertices, and the joints in the target's pose."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from scipy import sparse
 
 from partwhole.mesh import Mesh
 from partwhole.mesh.barycentric import BarycentricMap
+from partwhole.mesh.surface import check_mesh
 from partwhole.mesh.textured import Skin
+from partwhole.store.arguments import check_instance
 from partwhole.store.compute import rotation_onto
 
 # a joint is seen if at least this share of what follows it is covered
@@ -26,14 +28,14 @@ _ATTACHED = 0.05
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TransferredSkin:
-    """A skeleton on the surface that it was carried to.
+    """A skeleton on the target surface.
 
     Attributes
     ----------
-    skin : the joints where they are in the pose of that surface, and the weights of its vertices
-    filled : vertices that are not covered, whose weights are those of the covered vertex nearest along edges
-    seen : joints that were found by what follows them; the others keep their place on the joint that they hang on
-    error : mean distance between the surface and the skeleton's own surface, bent to it, over what is covered
+    skin : the joints in the pose of the target surface, and the weights of its vertices
+    filled : vertices that are not covered; they have the weights of the covered vertex nearest along edges
+    seen : joints whose motion was estimated; the others move rigidly with their parents
+    error : mean distance between the target and the posed original surface, over the covered vertices
     """
 
     skin: Skin
@@ -48,26 +50,30 @@ class TransferredSkin:
 def transfer_skinning(
     skin: Skin, origin: Mesh, target: Mesh, places: BarycentricMap, *, scale: float | None = None
 ) -> TransferredSkin:
-    """Carry a skeleton to another surface, in whatever pose that is.
+    """Transfer a skeleton to another surface, in any pose.
 
-    Weights are interpolated; rows sum to one. The joints' motions M from the one pose to the other minimise
-    Σ_i area_i |y_i − Σ_b w_ib M_b x_i|² over rotations and translations, after one scale for all, where joints that hang
-    together are kept together; y are the vertices of the target and x their places.
+    Weights are interpolated; rows sum to one. The motions M of the joints minimise Σ_i area_i |y_i − Σ_b w_ib M_b x_i|² over
+    rotations and translations, after one common scale, with a penalty that keeps joints attached to their parents; y are the
+    vertices of the target and x their places on the origin.
 
     Parameters
     ----------
     skin : the skeleton and the weights of the origin's vertices
-    origin : the surface that the skeleton belongs to, as the skeleton's rest pose has it
-    target : the surface to carry it to
+    origin : the surface that the skeleton belongs to, in its rest pose
+    target : the surface that gets the skeleton
     places : for each vertex of the target its place on the origin
-    scale : from lengths of the origin to those of the target; the median ratio of edges unless given
+    scale : from lengths of the origin to those of the target; by default the median ratio of edges
     """
+    check_instance("skin", skin, Skin, "take that of a TexturedMesh")
+    check_mesh(origin, "origin")
+    check_mesh(target, "target")
+    check_instance("places", places, BarycentricMap, "use BarycentricMap.closest or a map")
     for name, mesh, n in (("skin", origin, skin.weights.shape[0]), ("places", target, len(places))):
         if mesh.n_vertices != n:
             raise ValueError(f"{name} has {n} vertices, {mesh.name} {mesh.n_vertices}; do they belong together?")
     places.check_rows(origin.vertices, origin.name)
     if not places.covered.any():
-        raise ValueError(f"no vertex of {target.name} is covered; a skeleton can't be carried to it")
+        raise ValueError(f"no vertex of {target.name} is covered; a skeleton can't be transferred to it")
     nearest = nearest_covered(target, places.covered)
     weights = sparse.csr_matrix(_matrix(places, origin.n_vertices)[nearest] @ skin.weights)
     weights = sparse.csr_matrix(sparse.diags(1 / np.asarray(weights.sum(axis=1)).reshape(-1)) @ weights)

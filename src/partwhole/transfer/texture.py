@@ -1,4 +1,4 @@
-"""A texture carried to another surface: a picture for it, baked pixel by pixel."""
+"""Texture transfer: the texture of one surface, baked into an image for another."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from jaxtyping import Bool, Float, Int, UInt8
 from partwhole.mesh import Mesh
 from partwhole.mesh.closest import SurfaceTree
 from partwhole.mesh.textured import Texture, TexturedMesh
-from partwhole.store.arguments import check_whole_number
+from partwhole.store.arguments import check_instance, check_whole_number
 from partwhole.transfer.atlas import make_atlas
-from partwhole.transfer.correspondence import Correspondence, Side, check_side
+from partwhole.transfer.correspondence import Correspondence, Side, check_correspondence, check_side
 
 # pixels between charts, half of which each of them is padded by at least
 _GAP = 8
@@ -23,11 +23,11 @@ _OFF = 1e-3
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TransferredTexture:
-    """A texture on the surface that it was carried to.
+    """A texture on the target surface.
 
     Attributes
     ----------
-    texture : one picture, and where each face is in it
+    texture : one image, and the texture coordinates of each face
     covered : for each face whether its pixels have a place on the other surface; the others have the colour `missing`
     covered_share : of the area
     """
@@ -49,7 +49,7 @@ def transfer_texture(
     missing: tuple[int, int, int] = (128, 128, 128),
     texture: Texture | None = None,
 ) -> TransferredTexture:
-    """Bake a picture for one surface from the texture of the other.
+    """Bake an image for one surface from the texture of the other.
 
     Every pixel is a point of the surface; it is carried through the map, moved to the closest point of the textured surface,
     and gets the colour there. Pixels beside a chart get the colour of the nearest point in it, so that no seam shows.
@@ -58,12 +58,16 @@ def transfer_texture(
     ----------
     textured : the textured surface, with the shape of the whole, or, with to="whole", of the part; its triangles may differ
     correspondence : of the two surfaces
-    to : which surface gets a picture
-    size : width and height of the picture, in pixels
+    to : which surface gets the texture
+    size : width and height of the image, in pixels
     missing : colour where a point has no place on the textured surface
-    texture : texture coordinates to bake into, those that the surface has already; made unless given
+    texture : existing texture coordinates of the target surface to bake into; by default an atlas is made
     """
     check_side(to)
+    check_correspondence(correspondence)
+    check_instance("textured", textured, TexturedMesh, "use partwhole.mesh.textured.read_textured(path)")
+    if texture is not None:
+        check_instance("texture", texture, Texture, "take that of a TexturedMesh")
     check_whole_number("size", size)
     if not 16 <= size <= 8192:
         raise ValueError(f"size={size} must lie between 16 and 8192 pixels")
@@ -95,7 +99,7 @@ def transfer_texture(
     image = _spread(image.reshape(size, size, 4), far.reshape(size, size))
     small = count == 0
     if small.any():
-        # faces that have no pixel are judged by their centres
+        # faces without a pixel are covered if their centres are
         hit[small] = look(np.flatnonzero(small), np.full((int(small.sum()), 3), 1 / 3))[1]
         count[small] = 1
     share = hit / count
@@ -128,7 +132,7 @@ class _Look:
     ) -> tuple[Float[np.ndarray, "k 4"], Bool[np.ndarray, "k"]]:
         if self.to == "part":
             there, normals = self.correspondence.near_whole(faces, weights)
-            covered = self.correspondence.laid[faces]
+            covered = self.correspondence.mapped_faces[faces]
         else:
             part, whole = self.correspondence.part, self.correspondence.whole
             corners = whole.faces[faces]

@@ -1,4 +1,4 @@
-"""Values at vertices carried through a map: numbers, vectors, colours and labels."""
+"""Transfer of values at vertices: numbers, vectors, colours and labels."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from partwhole.mesh.barycentric import BarycentricMap
-from partwhole.store.arguments import as_array
-from partwhole.transfer.correspondence import Correspondence, Side, check_side
+from partwhole.store.arguments import as_array, check_instance, in_short
+from partwhole.transfer.correspondence import Correspondence, Side, check_correspondence, check_side
 
 Kind = Literal["auto", "scalar", "vector", "label", "color"]
 KINDS: tuple[Kind, ...] = ("auto", "scalar", "vector", "label", "color")
@@ -26,7 +26,7 @@ def transfer_by_kind(
     to: Side = "part",
     missing: Any = None,
 ) -> Shaped[np.ndarray, "m *rest"]:
-    """What is known at the vertices of one surface, at those of the other.
+    """Transfer values from the vertices of one surface to those of the other.
 
     Parameters
     ----------
@@ -35,11 +35,12 @@ def transfer_by_kind(
     kind : "scalar", interpolated column by column; "vector", interpolated and turned with the surface, (n, 3); "color",
         interpolated, and rounded if the values are whole numbers; "label", never interpolated. "auto": rows of three or four
         uint8 are colours, other whole numbers, truth values and text are labels, and other numbers are scalars.
-    to : where the values are wanted
-    missing : what vertices get that are not covered: nan unless given; labels, and colours of whole numbers, have no nan, so
-        where some are not covered it has to be given
+    to : the surface that gets the values
+    missing : the value of vertices that are not covered, nan by default. Labels, and colours of whole numbers, have no nan:
+        if vertices are not covered, it must be given
     """
     check_side(to)
+    check_correspondence(correspondence)
     given = as_array("values must be an array with a row for each vertex", values)
     origin = correspondence.whole if to == "part" else correspondence.part
     if given.ndim == 0 or len(given) != origin.n_vertices:
@@ -59,7 +60,7 @@ def transfer_by_kind(
 
 
 def kind_of(values: Shaped[np.ndarray, "n *rest"]) -> Literal["scalar", "label", "color"]:
-    """What values are by their type, as "auto" takes them.
+    """The kind that "auto" stands for, from the type of the values.
 
     >>> [kind_of(np.zeros(shape, kind)) for shape, kind in (((5, 3), "u1"), (5, "i8"), ((5, 3), "f4"))]
     ['color', 'label', 'scalar']
@@ -87,6 +88,7 @@ def transfer_values(
     >>> transfer_values(np.array([8.0, 4, 0]), places).tolist()
     [5.0, nan]
     """
+    values = _with_rows("values", values, places)
     if values.dtype.kind not in "fiub":
         raise ValueError(f"values of type {values.dtype} can't be interpolated; use kind='label'")
     found = places.interpolate(values)
@@ -118,6 +120,7 @@ def transfer_labels(
     >>> transfer_labels(np.array(["arm", "leg", "leg"]), places).tolist()
     ['leg']
     """
+    labels = _with_rows("labels", labels, places)
     places.check_rows(labels, "labels")
     of_corner = labels[places.triangles]
     same = of_corner[:, :, None] == of_corner[:, None]
@@ -134,6 +137,15 @@ def transfer_labels(
     if found.dtype.kind in "iub" and np.asarray(missing).astype(found.dtype) != missing:
         raise ValueError(f"missing={missing!r} is no {found.dtype}, the type of the labels; give one that is")
     found[~places.covered] = missing
+    return found
+
+
+def _with_rows(name: str, values: Any, places: Any) -> Shaped[np.ndarray, "n *rest"]:
+    """The values as an array, once they are one, and the places places."""
+    check_instance("places", places, BarycentricMap, "use correspondence.towards(to)")
+    found = as_array(f"{name} must be an array with a row for each vertex", values)
+    if found.ndim == 0:
+        raise ValueError(f"{name} must be an array with a row for each vertex, got {in_short(values)}")
     return found
 
 

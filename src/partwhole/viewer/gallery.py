@@ -1,4 +1,4 @@
-"""A gallery: many results on one page, worst first, as one HTML file with the pictures inside."""
+"""A gallery of many results, worst first: one HTML file with the pictures inside."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Card:
     ----------
     name : heading
     level : "failed", "warned" or "fine", which decides the colour at its side
-    state : in a word
-    folder : where its files are, relative to the page; empty if there is none
+    state : such as "fitted"
+    folder : of its files, relative to the page; empty if there is none
     reason : why it failed
-    shares : of a whole, such as what was seen, each with the name of a colour of the page
+    shares : fractions of the surface, by the names of their colours
     facts : names and values
     warnings : sentences
     picture : a PNG file
@@ -53,15 +53,15 @@ class Card:
 
 @dataclass(frozen=True)
 class Section:
-    """Something to see about all results together.
+    """A section about all results together.
 
     Attributes
     ----------
-    heading, text : what it is
-    rows : of a table, its head first
+    heading, text : shown above it
+    rows : of a table, the header first
     picture : a PNG file
-    caption : what it shows
-    folder : where its files are, relative to the page
+    caption : of the picture
+    folder : of its files, relative to the page
     """
 
     heading: str
@@ -81,14 +81,14 @@ def write_gallery(
     colors: Mapping[str, str],
     sections: Sequence[Section] = (),
 ) -> None:
-    """Write the page, which needs no other file and no network; links lead to the folders of the results.
+    """Write the page, which needs no other files and no network, with links to the folders of the results.
 
     Parameters
     ----------
     path : of the HTML file
-    title, text : what it shows, in a line and in a paragraph
+    title, text : a line and a paragraph above the results
     cards : the results, in the order in which they are shown
-    colors : of the shares, by their names, as CSS has them
+    colors : CSS colours of the shares, by name
     sections : shown below the overview
     """
     from partwhole.store.atomic import atomic_write
@@ -175,7 +175,7 @@ def _figure(path: Path, caption: str) -> str:
 
 
 def _small(path: Path) -> str:
-    """The picture as a JPEG that is not wider than it is shown, in base 64."""
+    """The picture as a JPEG, at most as wide as it is shown, in base64."""
     from PIL import Image
 
     buffer = io.BytesIO()

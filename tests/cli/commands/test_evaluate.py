@@ -24,7 +24,7 @@ def test_one_row_a_model(runs: list[Path], own_set: Path, tmp_path: Path, capsys
     assert "mine, 4 pairs" in out
     rows = [line.split()[0] for line in out.splitlines() if line.endswith("] ")]
     assert rows == ["one", "two", "one/validated"]
-    assert "Dijkstra distances, true vertices; lateration read-out, unrefined; final weights, seed 1" in out
+    assert "Dijkstra distances, true vertices; registration read-out, unrefined; final weights, seed 1" in out
     assert "weights validated on held-out training shapes, seed 0" in out
     assert "worst pair of two: part" in out
     assert any((tmp_path / "cache").rglob("*.npz"))
@@ -201,7 +201,7 @@ def test_refined_maps_stand_beside_refined_errors(
     assert "zoomout read-out, refined by 2 steps; final weights, seed 0" in out
     assert "Wormhole → refined, unsupervised" in out
     assert main([*words, "--json"]) == 0
-    assert "lateration read-out, refined by 2 steps" in json.loads(capsys.readouterr().out)["rows"][0]["protocol"]
+    assert "registration read-out, refined by 2 steps" in json.loads(capsys.readouterr().out)["rows"][0]["protocol"]
 
 
 def test_rounding_vertices_changes_nothing(runs: list[Path], own_set: Path, capsys: pytest.CaptureFixture[str]) -> None:

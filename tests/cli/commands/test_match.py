@@ -253,6 +253,13 @@ def test_lists_that_are_none(tmp_path: Path, one_error: Callable[..., str], text
     assert said in one_error("match", "--pairs", tmp_path / "list.csv")
 
 
+@pytest.mark.parametrize("command", ["match", "fit"])
+def test_a_list_that_is_not_there(command: str, tmp_path: Path, one_error: Callable[..., str]) -> None:
+    path = tmp_path / "list.csv"
+    said = f"file not found: --pairs {path}; give a CSV file with the columns part,whole"
+    assert one_error(command, "--pairs", path) == said
+
+
 @pytest.mark.parametrize("data", [b"\xff\xfe\x00\x81", 200_000 * b"a"])
 def test_a_list_that_is_no_text(tmp_path: Path, one_error: Callable[..., str], data: bytes) -> None:
     (tmp_path / "list.csv").write_bytes(data)

@@ -107,7 +107,7 @@ def test_one_bad_file_does_not_stop_the_rest(result: Path, one_error: Callable[.
     Path("bad.csv").write_text("1\n2\n")
     told = one_error("transfer", result, "bad.csv", "labels.csv", "--output", "out", "--quiet")
     assert told.startswith("bad.csv: the table has 2 rows, the surface 200 vertices")
-    assert told.endswith("(1 of 2 files could not be carried over)")
+    assert told.endswith("(1 of 2 files could not be transferred)")
     assert Path("out/labels.csv").is_file()
 
 
@@ -129,7 +129,7 @@ def test_what_is_refused(result: Path, one_error: Callable[..., str]) -> None:
     skin = Skin(("root",), (None,), rest, sparse.csr_matrix(np.ones((CUT.part.n_vertices, 1))))
     write_textured(TexturedMesh(CUT.part, None, skin), "scan.glb")
     told = one_error("transfer", result, "scan.glb", "--to", "whole", "--output", "out")
-    assert told == "scan.glb has a skeleton, which is carried to the part only, and no texture"
+    assert told == "scan.glb has a skeleton, which is transferred to the part only, and no texture"
 
 
 def test_a_map_that_is_damaged(result: Path, one_error: Callable[..., str]) -> None:

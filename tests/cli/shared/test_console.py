@@ -60,6 +60,13 @@ def test_numbers_are_aligned_to_the_right_and_words_to_the_left(capsys: pytest.C
     assert first.index("12 %") == second.index("sure")
 
 
+def test_names_that_are_not_utf_8_are_shown_in_tables(capsys: pytest.CaptureFixture[str]) -> None:
+    Console().table([("sc\udcffan.ply", "1")], head=("", "b\udcfe.ply"))
+    out = capsys.readouterr().out
+    assert "sc\\xffan.ply" in out
+    assert "b\\xfe.ply" in out
+
+
 def test_progress_is_drawn_for_people_only(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     with Console().progress("distances") as progress:

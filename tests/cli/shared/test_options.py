@@ -117,7 +117,15 @@ def place(tmp_path: Path, own_set: Path, runs: list[Path], monkeypatch: pytest.M
     shutil.copytree(own_set, root / "set")
     for name, source in (("part.ply", "parts/part0.ply"), ("whole.ply", "wholes/ball.ply")):
         shutil.copy(own_set / source, root / name)
-    (root / "pairs.csv").write_text("part,whole\npart.ply,whole.ply\n")
+    for name in ("pairs.csv", "fits.csv"):
+        (root / name).write_text("part,whole\npart.ply,whole.ply\n")
+    shutil.copy(root / "part.ply", root / "fitted.ply")
+    (root / "labels.csv").write_text("label\n1\n")
+    (root / "found").mkdir()
+    (root / "found/map.npz").touch()
+    (root / "found/result.json").write_text('{"file": "arrays.npz", "surfaces": {"scan.ply": []}}')
+    for name in ("arrays.npz", "scan.ply"):
+        (root / "found" / name).touch()
     np.savetxt(root / "coordinates.csv", np.random.default_rng(0).normal(size=(40, 3)), delimiter=",")
     shutil.copy(runs[0] / "model.safetensors", root / "model.safetensors")
     (root / "results").mkdir()
@@ -129,6 +137,10 @@ COMMANDS = {
     "match": "match part.ply whole.ply -o {}",
     "match, report": "match part.ply whole.ply --report {}",
     "match, list": "match --pairs pairs.csv -o {}",
+    "fit": "fit fitted.ply whole.ply -o {}",
+    "fit, report": "fit fitted.ply whole.ply --report {}",
+    "fit, list": "fit --pairs fits.csv -o {}",
+    "transfer": "transfer found labels.csv -o {}",
     "embed": "embed coordinates.csv -o {}",
     "train": "train --data set --start model.safetensors -o {}",
     "train, teacher": "train --data set --teacher model.safetensors -o {}",
@@ -163,6 +175,18 @@ LINKED = {
     "match, folder": ("match set/parts whole.ply -o results", "part1-whole/part.ply", "set/parts/part1.ply"),
     "match, another pair": ("match set/parts whole.ply -o results", "part1-whole/part.ply", "set/parts/part0.ply"),
     "match, list in a folder": ("match --pairs pairs.csv -o results", "part-whole/map.csv", "pairs.csv"),
+    "fit, landmarks": ("fit part.ply whole.ply --landmarks labels.csv -o results", "fit.json", "labels.csv"),
+    "fit, page": ("fit part.ply whole.ply --report results", "report.html", "whole.ply"),
+    "fit, folder": ("fit set/parts whole.ply -o results", "part1/fitted.ply", "set/parts/part0.ply"),
+    "fit, gallery": ("fit set/parts whole.ply -o results", "gallery.html", "whole.ply"),
+    "fit, statistics": ("fit set/parts whole.ply -o results", "statistics/mean.ply", "whole.ply"),
+    "fit, weights": ("fit part.ply whole.ply -m model.safetensors -o results", "fit.npz", "model.safetensors"),
+    "transfer, map": ("transfer found labels.csv -o results", "transfer.json", "found/map.npz"),
+    "transfer, saved": ("transfer found labels.csv -o results", "labels.csv", "found/arrays.npz"),
+    "transfer, surface": ("transfer found labels.csv -o results", "labels.csv", "found/scan.ply"),
+    "transfer, picture": ("transfer found worn.obj -o results", "worn.png", "skin/wool.png"),
+    "transfer, materials": ("transfer found worn.obj -o results", "worn.mtl", "skin/worn.mtl"),
+    "transfer, coordinates": ("transfer found labels.csv --uv worn.obj -o results", "transfer.json", "skin/worn.mtl"),
     "dataset make": ("dataset make --from set/wholes -o results", "wholes/x.ply", "set/wholes/ball.ply"),
     "evaluate": ("evaluate -m model.safetensors --data set -o results", "summary.json", "set/maps/part0.npz"),
     "evaluate, report": ("evaluate -m model.safetensors --data set --report results", "report.md", "model.safetensors"),
@@ -183,6 +207,7 @@ LINKED = {
     "consistent pairs": ("reproduce consistent-pairs --data set -o results", "results.jsonl", "set/maps/part1.npz"),
     "view": ("view part.ply whole.ply --export results/page.html", "page.html", "whole.ply"),
     "view, truth": ("view part.ply --truth truth.vts --export results/page.html", "page.html", "truth.vts"),
+    "view, saved": ("view found --export results/page.html", "page.html", "found/arrays.npz"),
     "view, model": ("view part.ply whole.ply -m model.safetensors --export a.html", "../a.html", "model.safetensors"),
 }
 
@@ -194,6 +219,10 @@ def test_results_that_are_links_to_what_is_read(
 ) -> None:
     (place / "rim.txt").write_text("0\n1\n")
     (place / "truth.vts").write_text("1\n")
+    (place / "skin").mkdir()
+    (place / "skin/wool.png").touch()
+    (place / "skin/worn.mtl").write_text("newmtl wool\nmap_Kd -clamp on wool.png\n")
+    (place / "worn.obj").write_text("mtllib skin/worn.mtl\n")
     target = place / "results" / written_as
     target.parent.mkdir(parents=True, exist_ok=True)
     if way == "link":

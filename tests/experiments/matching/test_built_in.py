@@ -31,6 +31,7 @@ def test_a_row_for_each_model_and_set(
     text = (tmp_path / "out" / "models.md").read_text()
     for row in found["rows"]:
         assert len(row["pairs"]) == len(bodies())
+        assert 0 < row["registration"]["macro"] < 10
         assert 0 < row["lateration"]["macro"] < 10
         assert f"| bodies | {row['model']} | {len(bodies())} | " in text
 

@@ -18,6 +18,7 @@ from partwhole.matching.cache.results import code_version, model_key, version_of
 from partwhole.matching.network.diffusion_net import new_network
 from partwhole.matching.result import CoarseMatch
 from partwhole.mesh import Mesh
+from partwhole.mesh.barycentric import BarycentricMap
 from partwhole.store.cache import Cache
 
 
@@ -40,7 +41,7 @@ def same(one: object, other: object) -> bool:
     """Whether two results hold the same numbers, words and surfaces, to the last bit."""
     if isinstance(one, Mesh) and isinstance(other, Mesh):
         return one.content_hash == other.content_hash
-    if isinstance(one, MatchResult | CoarseMatch):
+    if isinstance(one, MatchResult | CoarseMatch | BarycentricMap):
         return all(same(getattr(one, field.name), getattr(other, field.name)) for field in fields(one))
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return one.dtype == other.dtype and np.array_equal(one, other)

@@ -1,4 +1,4 @@
-"""Confidence, from signs of a wrong place."""
+"""Confidence, from cues."""
 
 from __future__ import annotations
 
@@ -98,12 +98,12 @@ def test_a_model_may_have_a_rule_of_its_own() -> None:
 def test_a_rule_by_hand() -> None:
     zero = (0.0,) * len(NAMES)
     rule = Rule(zero, (1.0,) * len(NAMES), (zero,), (0.0,), (1.0,), float(np.log(0.05)), even=0.05, slope=3.0)
-    signs = random_cues(4)
-    assert expected_error(signs, rule) == pytest.approx(0.05)
-    assert confidence_of(signs, rule) == pytest.approx(0.5)
-    assert stacked(signs).shape == (4, len(NAMES))
+    cues = random_cues(4)
+    assert expected_error(cues, rule) == pytest.approx(0.05)
+    assert confidence_of(cues, rule) == pytest.approx(0.5)
+    assert stacked(cues).shape == (4, len(NAMES))
     place = NAMES.index("misfit")
-    assert np.array_equal(stacked(signs)[:, place], signs.misfit)
+    assert np.array_equal(stacked(cues)[:, place], cues.misfit)
     inner = tuple(float(number == place) for number in range(len(NAMES)))
     by_misfit = replace(rule, inner=(inner,))
-    assert expected_error(signs, by_misfit) == pytest.approx(0.05 * np.exp(np.tanh(signs.misfit)))
+    assert expected_error(cues, by_misfit) == pytest.approx(0.05 * np.exp(np.tanh(cues.misfit)))

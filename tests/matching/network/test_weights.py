@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from partwhole.matching import Matcher, TrainingConfig
-from partwhole.matching.network import weights as box
+from partwhole.matching.network import weights
 from partwhole.matching.network.diffusion_net import new_network
 from partwhole.matching.network.weights import FORMAT, read_tensors, versions, write_tensors
 
@@ -178,15 +178,15 @@ def a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: TrainingCo
     for name in ("zebra", "default", "horse"):
         Matcher(new_network(config.network), config, {"name": name}).save(folder / f"{name}.safetensors")
     (folder / "horse.md").write_text("# Horse\n\nTrained on horses.\n")
-    monkeypatch.setattr(box, "models_folder", lambda: folder)
+    monkeypatch.setattr(weights, "models_folder", lambda: folder)
     return folder
 
 
 def test_names_and_cards(a_folder: Path) -> None:
-    assert box.model_names() == ("default", "horse", "zebra")
-    assert box.built_in_path("horse") == a_folder / "horse.safetensors"
-    assert box.card_of("horse").startswith("# Horse")
-    assert box.card_of("zebra") == ""
+    assert weights.model_names() == ("default", "horse", "zebra")
+    assert weights.built_in_path("horse") == a_folder / "horse.safetensors"
+    assert weights.card_of("horse").startswith("# Horse")
+    assert weights.card_of("zebra") == ""
 
 
 def test_a_model_is_loaded_by_its_name(a_folder: Path) -> None:
@@ -207,21 +207,21 @@ def test_an_unknown_name_lists_those_there_are(a_folder: Path) -> None:
 
 def test_what_is_a_path_is_no_name(a_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert box.model_path("default.safetensors") == Path("default.safetensors")
-    assert box.model_path("./default") == Path("./default")
-    assert box.model_path(Path("default")) == Path("default")
-    assert box.model_path("default") == a_folder / "default.safetensors"
+    assert weights.model_path("default.safetensors") == Path("default.safetensors")
+    assert weights.model_path("./default") == Path("./default")
+    assert weights.model_path(Path("default")) == Path("default")
+    assert weights.model_path("default") == a_folder / "default.safetensors"
     (tmp_path / "mine").touch()
-    assert box.model_path("mine") == Path("mine")
+    assert weights.model_path("mine") == Path("mine")
 
 
 def test_models_that_come_with_the_library_are_small_and_have_cards() -> None:
-    assert "default" in box.model_names()
-    for name in box.model_names():
+    assert "default" in weights.model_names()
+    for name in weights.model_names():
         matcher = Matcher.load(name)
         assert matcher.card["name"] == name
-        card = box.card_of(name)
+        card = weights.card_of(name)
         assert card.startswith(f"# {name}")
         for what in ("data", "terms", "seed", "error"):
             assert what in card
-    assert sum(file.stat().st_size for file in box.models_folder().glob("*.safetensors")) < 10e6
+    assert sum(file.stat().st_size for file in weights.models_folder().glob("*.safetensors")) < 10e6

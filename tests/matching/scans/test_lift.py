@@ -9,6 +9,7 @@ from partwhole.datasets import cut_plane, sphere
 from partwhole.matching.scans.lift import Lift
 from partwhole.matching.scans.prepare import prepare_surface
 from partwhole.mesh import Mesh
+from partwhole.mesh.barycentric import BarycentricMap
 
 
 def test_without_decimation_the_map_stays() -> None:
@@ -31,6 +32,21 @@ def test_vertices_left_out_get_the_place_of_the_nearest() -> None:
     assert found[0] == np.linalg.norm(ball.vertices - [0, 0, 1.1], axis=1).argmin()
 
 
+def test_places_inside_triangles_stay_without_decimation_and_the_nearest_serves_what_was_left_out() -> None:
+    ball = sphere(300)
+    vertices = np.concatenate([[[0, 0, 1.1]], ball.vertices])
+    part = prepare_surface(Mesh(vertices, ball.faces + 1), "part", most_vertices=300)
+    lift = Lift.between(part, prepare_surface(ball, "whole", most_vertices=300))
+    turn = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
+    found = BarycentricMap.closest(ball.vertices @ turn, ball)
+    lifted = lift.places(found)
+    assert np.array_equal(lifted.triangles[1:], found.triangles)
+    assert np.array_equal(lifted.weights[1:], found.weights)
+    nearest = np.linalg.norm(ball.vertices - [0, 0, 1.1], axis=1).argmin()
+    assert np.array_equal(lifted.weights[0], found.weights[nearest])
+    assert lifted.covered.tolist() == [False, *[True] * 300]
+
+
 def test_decimated_identity_comes_back() -> None:
     whole = sphere(4000)
     cut = cut_plane(whole, (0, 0, -0.3), (0, 0, 1))
@@ -47,6 +63,10 @@ def test_decimated_identity_comes_back() -> None:
     assert away.mean() < 0.35 * edges, "finer than the triangles that were matched"
     assert away.max() < 2 * edges
     assert np.allclose(lift.values(np.ones(part.mesh.n_vertices)), 1)
+    places = lift.places(BarycentricMap.closest(part.mesh.vertices, coarse.mesh))
+    inside = np.linalg.norm(places.positions(whole.vertices) - cut.part.vertices, axis=1)
+    assert places.covered.all()
+    assert inside.mean() < 0.05 * edges
 
 
 def test_two_sides_of_something_thin_are_kept_apart() -> None:
@@ -62,6 +82,9 @@ def test_two_sides_of_something_thin_are_kept_apart() -> None:
     lifted = Lift.between(part, whole).vertex_map(found)
     inside = np.hypot(*disc.vertices[:, :2].T) < 0.9
     same = (disc.vertices[lifted, 2] > 0) == (disc.vertices[:, 2] > 0)
+    assert same[inside].mean() > 0.99
+    places = Lift.between(part, whole).places(BarycentricMap.at_vertices(found))
+    same = (places.positions(disc.vertices)[:, 2] > 0) == (disc.vertices[:, 2] > 0)
     assert same[inside].mean() > 0.99
 
 

@@ -320,5 +320,37 @@ def test_the_place_decides_where_features_are_confused(given: SurfacePair, cut: 
         assert len(found.candidates) == 1
 
 
+class _KnowsItsSize(_Confused):
+    """Recognises the part only if it is about twice as large as it is given."""
+
+    def __init__(self, config: TrainingConfig, true: torch.Tensor, n: int, area: float, strength: float) -> None:
+        super().__init__(config, true, true, n)
+        self.of_whole = torch.nn.functional.pad(torch.eye(n), (0, 1))
+        self.strength, self.area = strength, area
+        self.right = self.of_whole[true]
+
+    def encode(self, surface: Surface) -> torch.Tensor:
+        if len(surface) != len(self.right):
+            return self.of_whole
+        strength = 1.0 if float(surface.mass.sum()) > 3 * self.area else self.strength
+        found = strength * self.right
+        found[:, -1] = (1 - strength**2) ** 0.5
+        return found
+
+
+def test_other_sizes_are_tried_where_nothing_is_similar(
+    given: SurfacePair, cut: Cut, config: TrainingConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # distances tell nothing
+    monkeypatch.setattr(module.SearchResult, "stretch", property(lambda found: 1.1))
+    true, area = torch.from_numpy(cut.vertex_map), float(given.part.mass.sum())
+    features_alone = config.with_changes(score_weights=(0.0, 0.0, 30.0))
+    for strength, factor in ((0.9, 1.0), (0.3, 2.0)):
+        method = _KnowsItsSize(features_alone, true, len(given.whole), area, strength)
+        assert search(method, given, others=[0.5, 2.0]).factor == pytest.approx(factor, rel=0.2)
+        # where the size was given, it is not doubted
+        assert search(method, given).factor == 1
+
+
 def rotation(axis: str) -> torch.Tensor:
     return torch.from_numpy(rotation_to_vertical(axis, "y")).float()

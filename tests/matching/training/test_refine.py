@@ -249,7 +249,7 @@ def test_match_and_evaluate(trained, hands, cache) -> None:
     assert refined.vertex_map.shape == plain.vertex_map.shape
     errors = evaluate(trained, hands, refine=3, method="dijkstra", cache=cache)
     assert errors.protocol.refined == 3
-    assert "lateration read-out, refined by 3 steps" in errors.protocol.statement
+    assert "registration read-out, refined by 3 steps" in errors.protocol.statement
     benchmark = Benchmark(hands, method="dijkstra", cache=cache)
     again = benchmark.of(trained, refine=3)
     for one, two in zip(errors.pairs, again.pairs, strict=True):

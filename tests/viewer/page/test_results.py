@@ -90,7 +90,7 @@ def test_the_truth_for_some_vertices(tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_with_a_truth_is_said(tmp_path: Path, truth_file: Callable[[str], Path]) -> None:
-    with pytest.raises(ValueError, match="is no file"):
+    with pytest.raises(ValueError, match="file not found: --truth"):
         read_truth(tmp_path / "none.vts", 5)
     with pytest.raises(ValueError, match="the part has 5; do they belong together"):
         read_truth(truth_file("truth.vts"), 5)

@@ -45,7 +45,7 @@ from partwhole.cli.shared.options import (
 from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.datasets.transforms import with_parts_turned
 from partwhole.evaluation import Calibration, Evaluation, Table, error_table, published_rows
-from partwhole.matching.config import PRESETS, group_of
+from partwhole.matching.config import PRESETS, READ_OUT, group_of
 
 if TYPE_CHECKING:
     from partwhole.matching.config import ReadOut
@@ -53,10 +53,11 @@ if TYPE_CHECKING:
     from partwhole.matching.search.method import Method
 
 ReadOutOption = Annotated[
-    Literal["spectral", "features", "both", "zoomout", "lateration"],
+    Literal["spectral", "features", "both", "zoomout", "lateration", "registration"],
     typer.Option(
         help="How the map is read from the network: features (nearest features), spectral (smoothed by a functional map), "
-        "both (a row for each), zoomout (spectral, then ZoomOut) or lateration (spectral, then refined by distances)."
+        "both (a row for each), zoomout (spectral, then ZoomOut), lateration (spectral, then refined by distances) or "
+        "registration (lateration, then by bending the whole onto the part)."
     ),
 ]
 DistancesOption = Annotated[
@@ -114,7 +115,7 @@ def evaluate(
     data: DataOption = None,
     which: SetOption = None,
     split: Annotated[Split, typer.Option(help="Which pairs of the data set.")] = "test",
-    read_out: ReadOutOption = "lateration",
+    read_out: ReadOutOption = READ_OUT,
     refine: RefineOption = 0,
     distances: DistancesOption = "fast_marching",
     rounded: RoundedOption = False,

@@ -1,4 +1,4 @@
-"""`partwhole fit`: a template bent onto a scan, with the holes filled; or onto each of many scans."""
+"""`partwhole fit`: fit a template to a scan, or to each of many scans."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from partwhole.cli.shared.batch.entries import Entry, requested
+from partwhole.cli.shared.batch.entries import SURFACE_FILES, Entry, existing_surface, requested
 from partwhole.cli.shared.batch.kind import FAILED, Kind
 from partwhole.cli.shared.batch.run import Rows, count_states, raise_failures, work_through
 from partwhole.cli.shared.console import Console, plain_memory_errors
@@ -24,7 +24,6 @@ from partwhole.cli.shared.fit_output import (
     write_statistics,
 )
 from partwhole.cli.shared.match_options import (
-    SURFACE_FILES,
     LandmarksOption,
     ReadOutOption,
     RepairBothOption,
@@ -33,9 +32,6 @@ from partwhole.cli.shared.match_options import (
     UnitsOption,
     UpOption,
     YawStepsOption,
-    existing_surface,
-    folder_given,
-    open_session,
 )
 from partwhole.cli.shared.options import (
     DeviceOption,
@@ -45,11 +41,13 @@ from partwhole.cli.shared.options import (
     QuietOption,
     RefineOption,
     check_torch,
+    folder_given,
     open_cache,
+    open_session,
     output_folder,
 )
 from partwhole.deformation.options import FitOptions, Hold
-from partwhole.matching.config import MatchOptions
+from partwhole.matching.config import READ_OUT, MatchOptions
 from partwhole.matching.session import MatchSession
 from partwhole.mesh.formats.common import counted
 
@@ -79,13 +77,13 @@ ScanListOption = Annotated[
 HoldOption = Annotated[
     Hold,
     typer.Option(
-        help="What follows where the scan saw nothing: seen (bends as little as possible from what was seen beside it), rest "
-        "(keeps the directions of the template) or symmetric (those of its mirror image, where that was seen)."
+        help="How the template continues where the scan saw nothing: seen (bends as little as possible from the nearest seen "
+        "region), rest (keeps the directions of the template) or symmetric (those of its mirror image, where it was seen)."
     ),
 ]
 StiffnessOption = Annotated[
     float,
-    typer.Option(help="Length over which the template follows the scan in the end, in √area; smaller is closer."),
+    typer.Option(help="Length over which the template finally follows the scan, in √area; smaller is closer."),
 ]
 PictureOption = Annotated[bool, typer.Option("--picture/--no-picture", help="Draw the scan and the fitted template.")]
 StatisticsOption = Annotated[
@@ -96,7 +94,8 @@ StatisticsOption = Annotated[
     ),
 ]
 SeenOnlyOption = Annotated[
-    bool, typer.Option("--seen-only", help="Only what the scans saw counts in --statistics, nothing that was made up.")
+    bool,
+    typer.Option("--seen-only", help="With --statistics: use only the vertices that the scans saw."),
 ]
 
 FITS = Kind(
@@ -140,7 +139,7 @@ def fit(
     seen_only: SeenOnlyOption = False,
     model: MethodModelOption = "default",
     refine: RefineOption = 0,
-    read_out: ReadOutOption = "lateration",
+    read_out: ReadOutOption = READ_OUT,
     units: UnitsOption = "auto",
     up: UpOption = None,
     yaw_steps: YawStepsOption = None,
@@ -156,8 +155,8 @@ def fit(
 ) -> None:
     """Fit a template to a scan: its triangulation, in the scan's pose, shape and units, with the holes filled.
 
-    The scan is matched to the template first, wherever the two stand. Writes fitted.ply, coloured by what was seen and what
-    was made up, fit.npz, fit.json, a summary and a picture, by default into a folder named after the scan.
+    The scan is matched to the template first, so the two need not be aligned. Writes fitted.ply, coloured by what was seen
+    and what was made up, fit.npz, fit.json, a summary and a picture, by default into a folder named after the scan.
 
     With a folder of scans, or a list of them, each scan gets its own folder, fits.csv has a row for each, and gallery.html
     shows all of them, worst first. If it is interrupted, run the same command again to resume.

@@ -10,12 +10,11 @@ from typing import Annotated, Any
 
 import typer
 
-from partwhole.cli.shared.batch.entries import Entry, requested
+from partwhole.cli.shared.batch.entries import SURFACE_FILES, Entry, existing_surface, requested
 from partwhole.cli.shared.batch.kind import Kind
 from partwhole.cli.shared.batch.run import count_states, raise_failures, work_through
 from partwhole.cli.shared.console import Console, plain_memory_errors
 from partwhole.cli.shared.match_options import (
-    SURFACE_FILES,
     LandmarksOption,
     ReadOutOption,
     RepairBothOption,
@@ -24,9 +23,6 @@ from partwhole.cli.shared.match_options import (
     UnitsOption,
     UpOption,
     YawStepsOption,
-    existing_surface,
-    folder_given,
-    open_session,
 )
 from partwhole.cli.shared.match_output import (
     SUMMARY,
@@ -46,10 +42,12 @@ from partwhole.cli.shared.options import (
     QuietOption,
     RefineOption,
     check_torch,
+    folder_given,
     open_cache,
+    open_session,
     output_folder,
 )
-from partwhole.matching.config import MatchOptions
+from partwhole.matching.config import READ_OUT, MatchOptions
 from partwhole.store.cache import Cache
 
 PartArgument = Annotated[
@@ -99,7 +97,7 @@ def match(
     pairs: PairsOption = None,
     model: MethodModelOption = "default",
     refine: RefineOption = 0,
-    read_out: ReadOutOption = "lateration",
+    read_out: ReadOutOption = READ_OUT,
     units: UnitsOption = "auto",
     up: UpOption = None,
     yaw_steps: YawStepsOption = None,

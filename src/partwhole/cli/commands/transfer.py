@@ -1,4 +1,4 @@
-"""`partwhole transfer`: labels, colours, landmarks, textures and skeletons of one surface, on the other."""
+"""`partwhole transfer`: transfer labels, colours, landmarks, textures and skeletons between matched surfaces."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from partwhole.cli.shared.options import JsonOption, OutputOption, QuietOption, 
 from partwhole.matching.scans.units import percent
 from partwhole.mesh.formats.common import counted
 from partwhole.mesh.landmarks import read_landmarks, write_landmarks
-from partwhole.saved import RESULT
+from partwhole.saved import files_of
 from partwhole.store.arguments import displayable
 from partwhole.store.text import table_rows
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from partwhole.transfer.values import Kind
 
 SUMMARY = "transfer.json"
-_READS = (MAP, RESULT, "part.ply", "whole.ply", "fit.npz")
+_READS = (MAP, "part.ply", "whole.ply")
 _LANDMARK_COLUMNS = {"label", "name", "vertex", "x", "y", "z"}
 
 
@@ -38,12 +38,12 @@ def transfer(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="What to carry over: values or labels, a row for each vertex (.csv, .npy, .json); landmarks (.csv, "
+            help="What to transfer: values or labels, a row for each vertex (.csv, .npy, .json); landmarks (.csv, "
             ".mrk.json, .pp); a surface with texture (.glb, .obj) or skeleton (.glb).",
         ),
     ],
     to: Annotated[
-        Literal["part", "whole"], typer.Option(help="Which surface gets it; the files belong to the other one.")
+        Literal["part", "whole"], typer.Option(help="The target surface; the files belong to the other one.")
     ] = "part",
     kind: Annotated[
         Literal["auto", "scalar", "vector", "label", "color"],
@@ -62,15 +62,13 @@ def transfer(
         float | None,
         typer.Option(
             min=0,
-            help="To the whole: how far from the part a vertex is still covered, in its units; half an edge if not given.",
+            help="To the whole: a vertex is covered up to this distance from the part, in its units. [default: half an edge]",
         ),
     ] = None,
     size: Annotated[int, typer.Option(min=16, max=8192, help="Width and height of the picture of a texture.")] = 1024,
     uv: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="A .glb or .obj of the surface that gets a texture, to use its texture coordinates."
-        ),
+        typer.Option(metavar="FILE", help="A .glb or .obj of the target surface, to use its texture coordinates."),
     ] = None,
     influences: Annotated[
         Literal["4", "8"], typer.Option(help="Joints that a vertex may follow; many programs read 4 only.")
@@ -79,21 +77,20 @@ def transfer(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Carry over what lives on one surface to the other: values, labels, landmarks, textures, skeletons.
+    """Transfer values, labels, landmarks, textures and skeletons from one surface to the other.
 
-    Results have the names and the forms of the files that were read, in a folder of their own; textures and skeletons become
-    a .glb of the surface that gets them, textures of an .obj also an .obj with its picture. What is not covered is empty, nan
-    or --missing, and its share is told.
+    Results have the names and formats of the files that were read, and are written into a new folder; textures and skeletons
+    become a .glb of the target surface, textures of an .obj also an .obj with its picture. Values of vertices that are not
+    covered are empty, nan or --missing; the covered share is reported.
     """
     console = Console(as_json=as_json, quiet=quiet)
     goal = output or Path(f"{folder.resolve().name}-transfer")
-    reads = [*(folder / name for name in _READS), *files, uv]
+    reads = [*(folder / name for name in _READS), *files_of(folder), *files, uv]
+    reads += [path for file in (*files, uv) if file is not None for path in _beside(file)]
     names = [name for file in files for name in _written(file)]
     again = next((name for name in names if names.count(name) > 1), None)
     if again is not None:
-        raise ValueError(
-            f"two files would be written as {again}; carry them over one after the other, with two --output"
-        )
+        raise ValueError(f"two files would be written as {again}; transfer them one after the other, with two --output")
     check_folder(goal, [*names, SUMMARY], reads)
     correspondence = read_correspondence(folder, reach=reach)
     job = _Job(correspondence, to, kind, missing, size, uv, 8 if influences == "8" else 4, output_folder(goal))
@@ -117,7 +114,7 @@ def transfer(
     console.finish(summary)
     failed = [result for result in results if "error" in result]
     if failed:
-        others = f" ({len(failed)} of {len(results)} files could not be carried over)" if len(results) > 1 else ""
+        others = f" ({len(failed)} of {len(results)} files could not be transferred)" if len(results) > 1 else ""
         raise ValueError(f"{failed[0]['error']}{others}")
 
 
@@ -135,7 +132,7 @@ class _Job:
 
 @dataclass
 class _Result:
-    """What came of a file: what it held, how much of the surface has a value now, and what to know."""
+    """The result of one file: what it held, the covered share, the files written, and notes."""
 
     what: str
     covered: float
@@ -145,7 +142,7 @@ class _Result:
 
 
 def _tried(job: _Job, file: Path) -> dict[str, Any]:
-    """The result of one file, or the error that it ended with; other files go on."""
+    """The result of one file, or its error; the other files are still transferred."""
     start = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -175,10 +172,17 @@ def _carrier(job: _Job, file: Path) -> Callable[[_Job, Path], _Result]:
 
 
 def _written(file: Path) -> tuple[str, ...]:
-    """The files that come of one."""
+    """The files that are written for one."""
     if file.suffix.lower() == ".obj":
         return f"{file.stem}.glb", f"{file.stem}.obj", f"{file.stem}.mtl", f"{file.stem}.png"
     return (file.name,)
+
+
+def _beside(file: Path) -> list[Path]:
+    """The files that another one is read with."""
+    from partwhole.mesh.formats.obj_textured import files_beside
+
+    return files_beside(file.read_bytes(), file.parent) if file.suffix.lower() == ".obj" and file.is_file() else []
 
 
 def _origin(job: _Job) -> Any:
@@ -283,14 +287,16 @@ def _textured(job: _Job, file: Path) -> _Result:
         texture, covered = _baked(job, textured)
         what.append("texture")
     if textured.skin is not None and job.to == "whole":
-        notes.append(f"{displayable(str(file))}: its skeleton is left out; skeletons are carried to the part only")
+        notes.append(f"{displayable(str(file))}: its skeleton is left out; skeletons are transferred to the part only")
     elif textured.skin is not None:
         skin, share, more, said = _skinned(job, textured, file)
         what.append("skeleton")
         covered = min(covered, share)
         notes += said
     if not what:
-        raise ValueError(f"{displayable(str(file))} has a skeleton, which is carried to the part only, and no texture")
+        raise ValueError(
+            f"{displayable(str(file))} has a skeleton, which is transferred to the part only, and no texture"
+        )
     goal = TexturedMesh(_goal(job), texture, skin)
     paths = [job.folder / f"{file.stem}.glb"]
     write_textured(goal, paths[0], influences=job.influences)

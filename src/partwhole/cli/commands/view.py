@@ -25,7 +25,7 @@ from partwhole.cli.shared.options import (
     open_cache,
 )
 from partwhole.matching.network.weights import models_folder
-from partwhole.saved import RESULT
+from partwhole.saved import files_of
 from partwhole.store.cache import Cache
 
 if TYPE_CHECKING:
@@ -101,9 +101,12 @@ def _weights(model: str) -> str | Path:
 
 def _opened(paths: list[Path]) -> list[Path]:
     """The files that are read: meshes, or those of a result."""
-    of_result = (MAP, SUMMARY, "part.ply", "whole.ply", RESULT, "fit.npz")
-    return [path for path in paths if not path.is_dir()] + [
-        path / name for path in paths if path.is_dir() for name in of_result
+    of_result = (MAP, SUMMARY, "part.ply", "whole.ply")
+    folders = [path for path in paths if path.is_dir()]
+    return [
+        *(path for path in paths if not path.is_dir()),
+        *(folder / name for folder in folders for name in of_result),
+        *(file for folder in folders for file in files_of(folder)),
     ]
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from partwhole.store.arguments import Progress
+from partwhole.store.arguments import Progress, displayable
 from partwhole.store.atomic import atomic_write
 
 # what to do when memory runs out
@@ -75,9 +75,9 @@ class Console:
         table = Table(title=title, box=SIMPLE_HEAD, title_justify="left", pad_edge=False)
         for place, name in enumerate(head):
             numbers = place and all(_is_number(row[place]) for row in rows)
-            table.add_column(name, justify="right" if numbers else "left", overflow="fold")
+            table.add_column(displayable(name), justify="right" if numbers else "left", overflow="fold")
         for row in rows:
-            table.add_row(*row)
+            table.add_row(*map(displayable, row))
         # in a file or a pipe there is no width to respect, so nothing is wrapped
         Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 200).print(table)
 

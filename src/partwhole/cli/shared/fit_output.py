@@ -45,9 +45,9 @@ def write_fit(
     ----------
     folder : of the result
     fitted : the result
-    asked : for the summary too: the files of scan and template, and options
-    picture : whether to draw one
-    page : whether to write the page that `partwhole view` shows
+    asked : files and options, for the summary
+    picture : whether to draw the scan and the fitted template
+    page : whether to write the page of `partwhole view`
     """
     files: dict[str, Path] = {}
     # what shows another fit must not stand beside this one
@@ -78,7 +78,7 @@ def write_fit(
 
 
 def summary_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    """The numbers that a user looks at first."""
+    """The most important numbers."""
     shares, expected = summary["shares"], summary["expected_error"]
     rows = [("vertices", str(summary["vertices"]))]
     for name in ("seen", "between", "unseen"):
@@ -110,12 +110,12 @@ def markdown(summary: dict[str, Any]) -> str:
 
 
 def write_fit_gallery(folder: Path, rows: Sequence[Mapping[str, Any]], statistics: Mapping[str, Path]) -> Path:
-    """One page over all scans, worst first: what failed, then what has warnings, each by the error that is expected.
+    """One page with all scans, worst first: those that failed, then those with warnings, each by expected error.
 
     Parameters
     ----------
     folder : of all results
-    rows : of the table of results; what was fitted has a folder of its name
+    rows : of the table of results
     statistics : files of the mean shape and its components, if they were written
     """
     from partwhole.registration.result import SOURCE_COLORS
@@ -215,7 +215,7 @@ def _statistics_section(files: Mapping[str, Path]) -> Section:
 def write_statistics(folder: Path, names: Sequence[str], *, seen_only: bool) -> dict[str, Path]:
     """The mean shape and the principal components of the fitted templates in these folders, in a folder of their own.
 
-    They stand as the template stands, and are in its units.
+    In the orientation and the units of the template.
     """
     import numpy as np
 
@@ -236,7 +236,7 @@ def write_statistics(folder: Path, names: Sequence[str], *, seen_only: bool) -> 
 
 
 def _as_options(text: str) -> str:
-    """As `as_options`, for arguments of `pw.fit` too.
+    """`as_options`, also for arguments of `pw.fit`.
 
     >>> _as_options("as asked (hold='rest')")
     'as asked (--hold rest)'
@@ -247,7 +247,7 @@ def _as_options(text: str) -> str:
 
 
 def _draw(fitted: FittedTemplate, path: Path) -> None:
-    """Scan and fitted template in the same place and size, from the same sides, standing as the template stands."""
+    """Scan and fitted template in the same frame, from two sides, in the orientation of the template."""
     import numpy as np
 
     from partwhole.mesh import Mesh
@@ -274,7 +274,7 @@ def _moved(points: Float[np.ndarray, "p 3"], A: Float[np.ndarray, "4 4"]) -> Flo
 
 
 def _draw_modes(found: ShapeStatistics, path: Path) -> None:
-    """The mean, and the mean less and plus two standard deviations; coloured by how far the surface moves."""
+    """The mean, and the mean ∓ two standard deviations, coloured by displacement."""
     import numpy as np
 
     from partwhole.mesh import Mesh
@@ -296,7 +296,7 @@ def _draw_modes(found: ShapeStatistics, path: Path) -> None:
 
 
 def _frame(meshes: Sequence[Mesh]) -> Mesh:
-    """What a picture that all of these fit into is filled by."""
+    """A mesh whose bounding box holds all of these, to set the frame of the picture."""
     import numpy as np
 
     from partwhole.mesh import Mesh

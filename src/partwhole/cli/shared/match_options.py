@@ -1,26 +1,18 @@
-"""What the commands that match share: options, and the session with the model that they name."""
+"""Options that the commands that match share."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from partwhole.cli.shared.console import Console
-from partwhole.cli.shared.imported import can_be_cached, imported_method
-from partwhole.cli.shared.options import Device, check_torch, is_import_path, model_file
-from partwhole.matching.config import MatchOptions
-from partwhole.matching.session import MatchSession
-from partwhole.store.cache import Cache
-
-SURFACE_FILES = "an OFF, OBJ, PLY, STL, GLB or VTK file"
-
 ReadOutOption = Annotated[
-    Literal["lateration", "spectral", "features", "zoomout"],
+    Literal["lateration", "registration", "spectral", "features", "zoomout"],
     typer.Option(
         help="How the map is read from the network: features (nearest features), spectral (smoothed by a functional map), "
-        "zoomout (spectral, then ZoomOut) or lateration (spectral, then refined by distances)."
+        "zoomout (spectral, then ZoomOut), lateration (spectral, then refined by distances) or registration (lateration, "
+        "then by bending the whole onto the part)."
     ),
 ]
 UnitsOption = Annotated[
@@ -69,37 +61,3 @@ ResultCacheOption = Annotated[
         help="Cache results, and return one that was computed before; in PARTWHOLE_CACHE or ~/.cache/partwhole.",
     ),
 ]
-
-
-def folder_given(output: Path | None, report: Path | None) -> Path | None:
-    """The folder that --output or --report names, if one of them is given."""
-    if output is not None and report is not None:
-        raise ValueError("--report writes what --output does, and more; give one of them")
-    return output or report
-
-
-def open_session(
-    model: str, options: MatchOptions, device: Device, cache: Cache | None, console: Console, **sizes: Any
-) -> MatchSession:
-    """A session with the model that a user named: weights, or a method from Python.
-
-    Parameters
-    ----------
-    model : as `MethodModelOption` has it
-    options, device, cache : see `MatchSession`
-    console : told why results of a method are not cached
-    sizes : `units` and `max_vertices`
-    """
-    if not is_import_path(model):
-        return MatchSession(model_file(model), options, **sizes, device=device, cache=cache)
-    check_torch(device)
-    method = imported_method(model, device)
-    cache = cache if cache is not None and can_be_cached(method, console) else None
-    return MatchSession(method, options, **sizes, device=device, cache=cache)
-
-
-def existing_surface(path: Path) -> Path:
-    """The path, if there is such a file."""
-    if not path.is_file():
-        raise ValueError(f"file not found: {path}; give {SURFACE_FILES}")
-    return path

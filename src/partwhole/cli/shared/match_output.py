@@ -60,6 +60,9 @@ def write_map(folder: Path, found: MatchResult) -> dict[str, Path]:
     }
     if found.vertex_map_before is not None:
         arrays["vertex_map_before"] = found.vertex_map_before.astype(np.int64)
+    if found.places is not None:
+        places = found.places
+        arrays |= {"triangles": places.triangles, "weights": places.weights, "covered": places.covered}
     write_arrays(files[MAP], arrays)
     write_text(files["map.csv"], _csv(found))
     write_text(files["map.vts"], "\n".join(map(str, (found.vertex_map + 1).tolist())) + "\n")

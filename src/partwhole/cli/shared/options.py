@@ -20,7 +20,9 @@ from partwhole.store.arguments import how_to_install
 from partwhole.store.cache import Cache
 
 if TYPE_CHECKING:
+    from partwhole.matching.config import MatchOptions
     from partwhole.matching.matcher import Matcher
+    from partwhole.matching.session import MatchSession
 
 DistanceMethod = Literal["fast_marching", "dijkstra", "exact"]
 Device = Literal["cpu", "cuda"]
@@ -226,6 +228,30 @@ def load_models(paths: Sequence[Path], device: Device) -> dict[str, Matcher]:
     return {label: Matcher.load(file, device=device) for label, file in zip(_labels(files), files, strict=True)}
 
 
+def open_session(
+    model: str, options: MatchOptions, device: Device, cache: Cache | None, console: Console, **sizes: Any
+) -> MatchSession:
+    """A session with the model that a user named: weights, or a method from Python.
+
+    Parameters
+    ----------
+    model : as `MethodModelOption` has it
+    options, device, cache : see `MatchSession`
+    console : told why results of a method are not cached
+    sizes : `units` and `max_vertices`
+    """
+    from partwhole.matching.session import MatchSession
+
+    if not is_import_path(model):
+        return MatchSession(model_file(model), options, **sizes, device=device, cache=cache)
+    from partwhole.cli.shared.imported import can_be_cached, imported_method
+
+    check_torch(device)
+    method = imported_method(model, device)
+    cache = cache if cache is not None and can_be_cached(method, console) else None
+    return MatchSession(method, options, **sizes, device=device, cache=cache)
+
+
 def is_import_path(model: str | Path) -> bool:
     """Whether this is `package.module:name`, and no file.
 
@@ -289,6 +315,13 @@ def _labels(files: Sequence[Path]) -> list[str]:
 
 # (device, number) of a file, or its path where a file system has no numbers
 _Identity = tuple[int, int] | str
+
+
+def folder_given(output: Path | None, report: Path | None) -> Path | None:
+    """The folder that --output or --report names, if one of them is given."""
+    if output is not None and report is not None:
+        raise ValueError("--report writes what --output does, and more; give one of them")
+    return output or report
 
 
 def output_folder(path: Path) -> Path:

@@ -25,6 +25,7 @@ from partwhole.cli.shared.options import (
 )
 from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.experiments.matching.benchmarks import StudyDataOption, data_folder
+from partwhole.matching.config import READ_OUT, ReadOut
 
 if TYPE_CHECKING:
     from partwhole.evaluation import Calibration, Evaluation
@@ -37,6 +38,8 @@ OnlyOption = Annotated[
     list[str] | None, typer.Option("--only", metavar="SET", help="Only this data set; may be repeated.")
 ]
 
+# each pair is searched once for all of them
+READ_OUTS: tuple[ReadOut, ...] = ("spectral", "lateration", "registration")
 # the models that are measured on each set
 _MODELS = {
     "pfaust-m": ("default", "any-pose", "pfaust-m"),
@@ -65,7 +68,7 @@ def models(
 ) -> None:
     """Measure the built-in models on PFAUST, a split of SHREC'16, held-out people and generated bodies.
 
-    Every pair is matched as `partwhole match` does it, told nothing but the two surfaces; with --device cuda it takes about
+    Every pair is matched as `partwhole match` does it, given only the two surfaces; with --device cuda it takes about
     ten minutes. Writes models.md and models.json. Data sets that are not there are left out, with a note.
     """
     console = Console(as_json=as_json, quiet=quiet)
@@ -80,9 +83,9 @@ def models(
             benchmark = Benchmark(pairs, name=called, keep=True, progress=report, **options)
             for model in _MODELS[name]:
                 matcher = load_model(model, device)
-                found = benchmark.by_read_out(matcher, ["spectral", "lateration"], progress=report)
+                found = benchmark.by_read_out(matcher, READ_OUTS, progress=report)
                 calibrated = benchmark.calibration(matcher, progress=report)
-                rows.append(_Row(name, model, found["spectral"], found["lateration"], calibrated))
+                rows.append(_Row(name, model, found, calibrated))
                 console.note(f"{name}, {model}: " + ", ".join(rows[-1].cells[2:]))
     if not rows:
         raise ValueError(f"none of the data sets could be read; {console.notes[-1]}")
@@ -101,8 +104,7 @@ _HEAD = [
     "data",
     "model",
     "pairs",
-    "spectral",
-    "lateration",
+    *READ_OUTS,
     "median pair",
     "worst pair",
     "confidence off by",
@@ -114,22 +116,25 @@ _HEAD = [
 class _Row:
     data: str
     model: str
-    spectral: Evaluation
-    lateration: Evaluation
+    by_read_out: dict[ReadOut, Evaluation]
     calibration: Calibration
+
+    @property
+    def matched(self) -> Evaluation:
+        """As `match` does it."""
+        return self.by_read_out[READ_OUT]
 
     @property
     def cells(self) -> list[str]:
         def both(found: Evaluation) -> str:
             return f"{100 * found.macro:.2f} ({100 * found.micro:.2f})"
 
-        measured = self.lateration.measures()
+        measured = self.matched.measures()
         return [
             self.data,
             self.model,
-            str(len(self.lateration.pairs)),
-            both(self.spectral),
-            both(self.lateration),
+            str(len(self.matched.pairs)),
+            *map(both, self.by_read_out.values()),
             f"{measured['median pair']:.2f}",
             f"{measured['worst pair']:.1f}",
             f"{self.calibration.gap:.2f}",
@@ -140,14 +145,13 @@ class _Row:
         return {
             "data": self.data,
             "model": self.model,
-            "spectral": self.spectral.measures(),
-            "lateration": self.lateration.measures(),
+            **{read_out: found.measures() for read_out, found in self.by_read_out.items()},
             "confidence": {
                 "gap": self.calibration.gap,
                 "carried": self.calibration.carried,
                 "possible": self.calibration.possible,
             },
-            "pairs": [{"name": pair.name, "error": 100 * pair.mean} for pair in self.lateration.pairs],
+            "pairs": [{"name": pair.name, "error": 100 * pair.mean} for pair in self.matched.pairs],
         }
 
 

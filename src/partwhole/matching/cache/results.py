@@ -26,7 +26,7 @@ from partwhole.mesh import Mesh
 from partwhole.saved import Tree
 from partwhole.store.cache import Cache
 
-_MADE_BY = ("mesh", "geodesics", "criterion", "spectral", "matching", "store")
+_MADE_BY = ("mesh", "geodesics", "criterion", "spectral", "deformation", "matching", "store")
 _LIBRARIES = ("numpy", "scipy", "numba", "robust-laplacian", "torch")
 
 

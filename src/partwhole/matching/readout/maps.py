@@ -261,7 +261,7 @@ def read_map(
     part, whole : surfaces; for ZoomOut and lateration with distances, and the part with weights
     read_out : "features", `nearest` itself; "spectral", smoothed through the eigenfunctions of both; "zoomout", then by
         ZoomOut where that distorts distances less; "lateration", then moved to where guaranteed distances to the images of
-        the neighbours are right
+        the neighbours are right. "registration" begins with the same; bending takes meshes, see `registered_places`
     eigenpairs : of the functional map; fewer if a surface has fewer
     landmarks : are taken into account in lateration, and are at their places in the map, whatever the read-out
     """
@@ -271,7 +271,7 @@ def read_map(
         found = spectral_map(nearest, part, whole, min(eigenpairs, part.values.shape[-1], whole.values.shape[-1]))
     if read_out == "zoomout":
         found = less_distorted(found, part, whole)
-    if read_out == "lateration":
+    if read_out in ("lateration", "registration"):
         found = laterated(found, part, whole, landmarks=landmarks)
     return found if landmarks is None else landmarks.held(found)
 

@@ -14,6 +14,8 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole.matching.scans.prepare import PreparedSurface
 from partwhole.mesh import Mesh
+from partwhole.mesh.barycentric import BarycentricMap
+from partwhole.mesh.closest import SurfaceTree
 
 _NEIGHBOURS = 6
 # how far apart opposite normals count, in √area: half of this times 2
@@ -65,11 +67,52 @@ class Lift:
         where = _places(self.whole.given)
         images = where[places_of[self.neighbours]]
         off = np.linalg.norm(images - images[:, :1], axis=2)
-        together = off <= _TORN * _edge_length(self.whole.mesh) / self.whole.given.area**0.5
-        weights = np.where(together, self.weights, 0.0)
+        weights = np.where(off <= self._torn, self.weights, 0.0)
         target = np.einsum("nk,nkd->nd", weights / weights.sum(axis=1, keepdims=True), images)
         candidates = np.flatnonzero(self.whole.covered)
         return candidates[_tree(where[candidates]).query(target, workers=-1)[1]]
+
+    def places(self, found: BarycentricMap) -> BarycentricMap:
+        """A map inside triangles of the whole as it was matched, for all vertices, on the whole as it was given.
+
+        Covered are those that `part` has covered; the others have the place of the nearest one.
+        """
+        given = self.whole.given
+        at = BarycentricMap(self.whole.to_given[found.triangles], found.weights, found.covered)
+        if not (self.part.decimated or self.whole.decimated):
+            nearest = self.neighbours[:, 0]
+            return BarycentricMap(at.triangles[nearest], at.weights[nearest], self.part.covered)
+        images, (triangles, weights) = at.interpolate(_places(given)), self._in_triangles()
+        off = np.linalg.norm(images[triangles] - images[triangles[:, :1]], axis=2).max(axis=1)
+        weights = np.where((off > self._torn)[:, None], [1.0, 0.0, 0.0], weights)
+        target = np.einsum("nc,ncd->nd", weights, images[triangles])
+        faces = given.faces[self.whole.covered[given.faces].all(axis=1)]
+        near = SurfaceTree(Mesh(given.vertices, faces)).nearest(target[:, :3] * given.area**0.5, _unit(target[:, 3:]))
+        own = at.triangles[triangles[:, 0], at.weights[triangles[:, 0]].argmax(axis=1)]
+        triangles = np.where(near.found[:, None], faces[near.faces], own[:, None])
+        weights = np.where(near.found[:, None], near.weights, [1.0, 0.0, 0.0])
+        return BarycentricMap(triangles, weights, self.part.covered)
+
+    def _in_triangles(self) -> tuple[Int[np.ndarray, "n 3"], Float[np.ndarray, "n 3"]]:
+        """For each vertex of the part its triangle of those that were matched, nearest corner first, and its place there."""
+        mesh, given = self.part.mesh, self.part.given
+        normals = given.vertex_normals
+        # what was matched faces outwards
+        normals = normals * np.sign(np.einsum("md,md->", normals[self.part.to_given], mesh.vertex_normals) or 1.0)
+        near = SurfaceTree(mesh).nearest(given.vertices, normals)
+        order = np.argsort(-near.weights, axis=1, kind="stable")
+        triangles = np.take_along_axis(mesh.faces[near.faces], order, axis=1)
+        weights = np.take_along_axis(near.weights, order, axis=1)
+        # where no normal agrees, or there is no face, the nearest vertex serves
+        alone = ~(near.found & self.part.covered)
+        triangles[alone] = self.neighbours[alone, :1]
+        weights[alone] = [1.0, 0.0, 0.0]
+        return triangles, weights
+
+    @property
+    def _torn(self) -> float:
+        """Images of neighbours that are farther apart are torn off each other; see `_places`."""
+        return _TORN * _edge_length(self.whole.mesh) / self.whole.given.area**0.5
 
 
 def matched_vertices(surface: PreparedSurface, vertices: Int[np.ndarray, "k"]) -> Int[np.ndarray, "k"]:
@@ -103,6 +146,10 @@ def _nearest_alone(part: PreparedSurface) -> tuple[Int[np.ndarray, "n 1"], Float
 def _places(mesh: Mesh) -> Float[np.ndarray, "n 6"]:
     """Positions in √area, and normals as far as they count beside them."""
     return np.concatenate([mesh.vertices / mesh.area**0.5, _NORMALS * mesh.vertex_normals], axis=1)
+
+
+def _unit(vectors: Float[np.ndarray, "n 3"]) -> Float[np.ndarray, "n 3"]:
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-300)
 
 
 def _edge_length(mesh: Mesh) -> float:

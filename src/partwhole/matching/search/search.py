@@ -51,6 +51,9 @@ from partwhole.matching.search.placement import placed_map
 from partwhole.store.cache import Cache, hash_of
 from partwhole.store.compute import first_smallest
 
+# below this mean cosine features have found nothing similar; it decides nothing for models that see orientation, nor for any
+# pair at the right scale that is matched well
+_UNLIKE = 0.6
 # wholes whose encodings are kept in files
 SLOTS = 16
 
@@ -192,7 +195,7 @@ class _Search:
         first = self.at_its_scale(axes, self.alignments)
         if self.assumed and fits_badly(first, self.method):
             first = _better(first, self.at_its_scale(self.best_axes(*all_axes()), self.any_way_up))
-        if not self.others or _agree(first.stretch, STRETCHED):
+        if not self.others or (_agree(first.stretch, STRETCHED) and not self.unlike(first)):
             return first
         found = self.best_scale(self.others, first.up)
         return first if found.chosen.score > first.chosen.score - CLEARLY_BETTER else self.corrected(found)
@@ -232,6 +235,14 @@ class _Search:
         if not self.others or _agree(stretch := found.stretch, OTHER_SCALE) or not 0 < stretch < math.inf:
             return found
         return _better(found, self.at(self.factors[0] * stretch, axes, self.yaw_steps, alignments))
+
+    def unlike(self, found: SearchResult) -> bool:
+        """Whether features that see no orientation find nothing similar, as they do at a wrong scale: a wrong map may have a
+        stretch of about 1."""
+        compared, part = found.chosen.compared, found.pair.part
+        if self.method.sees_orientation or compared is None:
+            return False
+        return float(feature_similarity(found.chosen.nearest, compared.part, compared.whole, part)) < _UNLIKE
 
     def best_scale(self, factors: Sequence[float], axes: tuple[str, str]) -> SearchResult:
         return _best([self.at(factor, axes, min(FEW_YAWS, self.yaw_steps)) for factor in factors])

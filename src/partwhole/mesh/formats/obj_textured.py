@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _WHITE = np.full((1, 1, 4), 255, np.uint8)
 _LARGEST_FILE = 2**28
+_LIBRARIES = re.compile(rb"^[ \t]*mtllib[ \t]+([^\r\n]+)", re.MULTILINE)
 # options of map_Kd that come before the name of the file, and how many words each has
 _OPTIONS = {
     b"-blendu": 1,
@@ -77,6 +79,16 @@ def decode(data: bytes, folder: Path) -> tuple[Texture | None, list[str]]:
         )
     used, of_face = np.unique(of_face, return_inverse=True)
     return Texture(uv, faces, tuple(images.images[k] for k in used), of_face.reshape(-1)), notes
+
+
+def files_beside(data: bytes, folder: Path) -> list[Path]:
+    """The other files that an OBJ file is read with: its libraries of materials, and the pictures that these name."""
+    images = _Images(folder, [])
+    names = [name for line in _LIBRARIES.findall(data) for name in line.split()]
+    for name in names:
+        images.read_library(name)
+    pictures = [picture for _, picture in images.library.values() if picture is not None]
+    return [*(folder / name.decode(errors="surrogateescape") for name in names), *pictures]
 
 
 def encode(mesh: Mesh, texture: Texture | None, stem: str) -> list[tuple[str, bytes]]:

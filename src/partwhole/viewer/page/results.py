@@ -129,7 +129,7 @@ def _with_summary(scene: Scene, path: Path) -> Scene:
 def read_truth(path: Path, n_part: int) -> GroundTruth:
     """Where vertices of the part truly lie: a .vts file, or an .npz with vertex_map or part_vertices and whole_vertices."""
     if not path.is_file():
-        raise ValueError(f"--truth {path} is no file; give .vts or .npz")
+        raise ValueError(f"file not found: --truth {path}; give .vts or .npz")
     if path.suffix == ".vts":
         vertex_map = read_vts(path)
     elif path.suffix == ".npz":

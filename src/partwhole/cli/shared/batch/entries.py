@@ -1,4 +1,4 @@
-"""Which pairs a command works on: one, those of a list, or those of two folders; each with a name and its landmarks."""
+"""The pairs that a command processes: a single one, those of a list, or those of two folders; with names and landmarks."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from partwhole.store.text import table_rows
 
 # the list that `partwhole dataset make` writes; the table of results of `partwhole match` has the same name
 LIST = "pairs.csv"
+SURFACE_FILES = "an OFF, OBJ, PLY, STL, GLB or VTK file"
 _COLUMNS = ("part", "whole", "name")
 # what the columns are called in lists of scans
 _ALSO = {"scan": "part", "template": "whole"}
@@ -38,15 +39,15 @@ class Entry:
 
 @dataclass(frozen=True)
 class Request:
-    """What a command was asked to work on.
+    """The pairs that a command processes.
 
     Attributes
     ----------
     kind : of command
     entries : the pairs
     folder : for the results, unless another one is given
-    listed : the list that names the pairs, if there is one
-    many : False for two files, whose results go into the folder itself
+    listed : the list of the pairs, if one was given
+    many : False for a single pair of files, whose results go into the folder itself
     """
 
     kind: Kind
@@ -105,6 +106,13 @@ def requested(kind: Kind, part: Path | None, whole: Path | None, pairs: Path | N
     listed = list_beside(part, whole)
     entries = pair_folders(part, whole, kind=kind) if listed is None else read_list(listed, part, whole, kind=kind)
     return Request(kind, entries, Path(f"{part.resolve().stem}-{kind.result_of_many}"), listed)
+
+
+def existing_surface(path: Path) -> Path:
+    """The path, if there is such a file."""
+    if not path.is_file():
+        raise ValueError(f"file not found: {path}; give {SURFACE_FILES}")
+    return path
 
 
 def read_list(
@@ -253,6 +261,8 @@ def _rows(path: Path) -> list[list[str]]:
         rows = table_rows(path.read_text(encoding="utf-8-sig"))
     except ValueError:
         raise ValueError(f"{path} is not a text file; give a CSV file with the columns part,whole") from None
+    except FileNotFoundError:
+        raise ValueError(f"file not found: --pairs {path}; give a CSV file with the columns part,whole") from None
     if not rows:
         raise ValueError(f"{path} names no pairs; a line is part,whole or part,whole,name")
     return rows

@@ -1,4 +1,4 @@
-"""What differs between the commands that work through many pairs: words, files, and numbers in the table of results."""
+"""What differs between the commands for many pairs: words in messages, files, and columns of the table of results."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ class Kind:
 
     Attributes
     ----------
-    part, whole : what it calls the two surfaces: in messages, as columns of its table, and in its summaries
-    noun, participle : for a pair, and for what is done to it, in messages
-    done, before : the state of a pair that it finished now, and of one that it left as it was
-    result, result_of_many : what the folder of one result is called, and that of many, behind the name of the part
+    part, whole : names of the two surfaces in messages, in the table and in summaries
+    noun, participle : words for a pair, and for a finished pair, in messages
+    done, before : state of a pair that was finished now, and of one that was finished before
+    result, result_of_many : suffixes of the folder of one result, and of many
     writes : patterns of files in the folder of a pair; see `check_folder`
     summary : the one of these that is written last; it holds `choices`, the surfaces and `landmark_files`
     table : the table of results, with a row for each pair
     of_all : patterns of the other files that it writes for all pairs together
-    columns : of the table, beside those that every table has: what they hold, from a summary
-    said : a few words about a row, for the line that tells of its pair
-    named_after_part : whether a pair without a name is called like its part, not like both
+    columns : further columns of the table, as functions of a summary
+    said : a few words about a row, for the line about its pair
+    named_after_part : whether a pair without a name is named after its part, not after both surfaces
     """
 
     part: str

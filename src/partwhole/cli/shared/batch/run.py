@@ -1,4 +1,4 @@
-"""Working through many pairs: each into its folder, what was finished before is left alone, and no failure stops the rest."""
+"""Process many pairs, each into its own folder; finished pairs are kept, and a failure does not stop the others."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def work_through(
     one: Callable[[Entry, Path], dict[str, Any]],
     console: Console,
 ) -> Rows:
-    """A row for each pair; pairs that were finished with the same files and choices are left as they are.
+    """A row for each pair. Pairs that were finished before, with the same files and options, are not processed again.
 
     Parameters
     ----------
     entries : the pairs
-    folder : for all results; its table has a row for each pair so far
+    folder : for all results; the table in it is written after each pair
     kind : of command
-    choices : that a finished result must have been made with
-    one : finishes a pair in its folder and returns its summary
+    choices : the options; a finished result must have been made with the same
+    one : processes a pair, writes into its folder and returns its summary
     console : for progress
     """
     rows: Rows = []
@@ -74,7 +74,7 @@ def raise_failures(rows: Rows, kind: Kind) -> None:
 
 
 def _outcome(entry: Entry, place: Path, kind: Kind, one: Callable[[Entry, Path], dict[str, Any]]) -> dict[str, Any]:
-    """State and measures of a pair; a pair that fails, for whatever reason, must not stop the others."""
+    """State and measures of a pair; a pair that fails, for any reason, must not stop the others."""
     try:
         return {"state": kind.done, **kind.measures(one(entry, place))}
     except (ValueError, OSError) as fault:
