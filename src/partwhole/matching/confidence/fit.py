@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
-from torch.nn.functional import normalize
 
 from partwhole.matching.confidence.constants import (
     ALIKE,
@@ -28,7 +27,7 @@ from partwhole.matching.readout.maps import best_stretch, curvature_agreement, f
 from partwhole.matching.result import DoubtfulRegion, Fit, LandmarkResult
 from partwhole.matching.scans.units import percent
 from partwhole.matching.search.constants import STRETCHED
-from partwhole.matching.search.placement import alternatives
+from partwhole.matching.search.placement import likely_places
 from partwhole.matching.search.search import SearchResult, rival
 from partwhole.mesh import Mesh
 from partwhole.mesh.topology import connected_labels
@@ -146,12 +145,10 @@ def _alike_elsewhere(found: SearchResult) -> float:
     assert D is not None
     if compared is None:
         return math.nan
-    features = normalize(compared.part, dim=-1), normalize(compared.whole, dim=-1)
-    elsewhere = torch.zeros(len(part), dtype=torch.bool, device=D.device)
-    for block in alternatives(*features, ALIKE):
-        most_similar = block.best(block.similar)
-        away = D[most_similar[block.rows - block.first], block.columns] > ELSEWHERE
-        elsewhere[block.rows[away]] = True
+    likely = likely_places(compared, found.pair.whole)
+    best, at = likely.similar.max(dim=1, keepdim=True)
+    away = D[likely.vertices.gather(1, at), likely.vertices] > ELSEWHERE
+    elsewhere = (away & (likely.similar >= best - ALIKE)).any(dim=1)
     return float(part.mass[elsewhere].sum() / part.mass.sum())
 
 

@@ -9,6 +9,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from partwhole.matching.network.surface import Surface
+
 _ROWS = 1024
 
 
@@ -76,17 +78,17 @@ class LandmarkDistances:
             there = self.on_whole[number]
             for rows in torch.arange(len(found), device=found.device).split(_ROWS):
                 least, most, width = (of[number, rows, None] for of in (self.least, self.most, self.tolerance))
-                found[rows] += self.weight * torch.exp((outside(there, least, most) / width).square() / -2)
+                found[rows] += self.weight * consistency(there, least, most, width)
         return found
 
     def error(self, vertex_map: Int[Tensor, "p"], weights: Float[Tensor, "k p"]) -> float:
         """Σ_l mean_p (1 − exp(−gap² / 2 tolerance²)) of a map, the mean with weights: what a candidate is scored by."""
-        rows = torch.arange(len(vertex_map), device=vertex_map.device)
         total = 0.0
         for number in self._used:
-            off = self.gaps(number, rows, vertex_map) / self.tolerance[number]
+            there = self.on_whole[number][vertex_map]
+            fits = consistency(there, self.least[number], self.most[number], self.tolerance[number])
             share = weights[number] / weights[number].sum().clamp(min=1e-30)
-            total += float((share * (1 - torch.exp(off.square() / -2))).sum())
+            total += float((share * (1 - fits)).sum())
         return total
 
     def held(self, vertex_map: Int[Tensor, "p"]) -> Int[Tensor, "p"]:
@@ -116,3 +118,38 @@ def outside(
     [1.0, 0.0, 1.0]
     """
     return torch.maximum(least - distance, distance - most).clamp(min=0)
+
+
+def consistency(
+    distance: Float[Tensor, "*#any"],
+    least: Float[Tensor, "*#any"],
+    most: Float[Tensor, "*#any"],
+    tolerance: Float[Tensor, "*#any"],
+) -> Float[Tensor, "..."]:
+    """exp(−gap² / 2 tolerance²), with the gap by which a distance lies outside of its bounds.
+
+    Examples
+    --------
+    >>> consistency(torch.tensor([2.5, 9.0]), torch.tensor(2.0), torch.tensor(3.0), torch.tensor(0.1)).tolist()
+    [1.0, 0.0]
+    """
+    return torch.exp((outside(distance, least, most) / tolerance).square() / -2)
+
+
+def distance_bounds(part: Surface, rows: Int[Tensor, "k"]) -> tuple[Float[Tensor, "k p"], Float[Tensor, "k p"]]:
+    """Between which the distances on the whole lie, from some vertices of a part to all of them: min(K, D) and D.
+
+    Of pieces without a way between them nothing is known: 0 and infinity.
+
+    Parameters
+    ----------
+    part : with distances D, and weights by a criterion with the threshold K
+    rows : vertices of the part
+    """
+    assert part.distances is not None
+    assert part.weights is not None
+    D = part.distances[rows].float()
+    trusted = part.weights[rows] / (part.mass[rows, None] * part.mass).clamp(min=1e-30)
+    # distances between pieces are infinite, or written as 0 by `surface_pair`
+    apart = (D.isinf() | (D == 0)) & (torch.arange(len(part), device=rows.device) != rows[:, None])
+    return torch.where(apart, 0, trusted.clamp(0, 1) * D), torch.where(apart, torch.inf, D)

@@ -19,11 +19,20 @@ LEAST_ALIGNMENTS, ALIGNMENTS_ANY_WAY_UP = 1, 2
 # two maps that differ by this much on average are different maps
 DIFFERENT_MAPS = 0.15
 
-# --- nearness in space, for features that do not depend on orientation
+# --- place and distances, for features that do not depend on orientation: see `partwhole.matching.search.placement`
 
-# how much nearness counts against the similarity of features, and the distance at which it fades (a and b in `search`);
-# the part is aligned this often
+# how much nearness counts against the similarity of features, and the distance at which it fades (a and b); and how often the
+# map is made, from the second time on with the part aligned
 PLACE_WEIGHT, PLACE_WIDTH, PLACE_STEPS = 0.25, 0.25, 3
+# of each of so many regions of the whole the most similar vertex is looked at, and the best so many of these
+REGIONS, PLACES = 200, 12
+# a and b of the tolerance √(a² + (b d)²) of a distance d: poses change distances
+DISTANCE_TOLERANCE = (0.03, 0.1)
+# vertices all over the part whose places have to agree, and how much agreement counts against the similarity of features: for
+# these vertices, and for all others
+SAMPLES, SAMPLE_WEIGHT, AGREEMENT_WEIGHT = 150, 2.0, 1.0
+# how different similarities must be for a place to be likelier than another, and how often probabilities are computed
+AGREEMENT_SHARPNESS, AGREEMENT_STEPS = 0.1, 30
 
 # --- when something else is tried: another vertical, another scale
 
@@ -41,8 +50,6 @@ LARGEST_CORRECTION = 1.35
 # --- landmarks, where they are given; they decide nothing where there are none, and no rule of confidence depends on them.
 # Fixed on generated bodies: see `docs/lab-notebook.md`
 
-# a and b of the tolerance √(a² + (b d)²) of a distance d: poses change distances, and points are picked a little off
-LANDMARK_TOLERANCE = (0.03, 0.1)
 # how much a place that suits a landmark counts against the similarity of features, a cosine
 LANDMARK_WEIGHT = 0.5
 # how much a landmark that a map misses counts in its score, beside 10 for the agreement of curvature

@@ -12,17 +12,17 @@ from torch import Tensor
 
 from partwhole.matching.config import Axis
 from partwhole.matching.network.surface import Surface
-from partwhole.matching.readout.landmarks import LandmarkDistances, outside
+from partwhole.matching.readout.landmarks import LandmarkDistances, distance_bounds, outside
 from partwhole.matching.search.constants import (
     LANDMARK_CONTRADICTS,
     LANDMARK_NORMALS,
     LANDMARK_PULL,
     LANDMARK_REACH,
     LANDMARK_SPREAD,
-    LANDMARK_TOLERANCE,
     LANDMARK_WEIGHT,
 )
 from partwhole.matching.search.orientation import axis_rotations, rotation_for
+from partwhole.matching.search.placement import distance_tolerance
 
 
 def landmark_distances(part: Surface, whole: Surface, pairs: Sequence[tuple[int, int]]) -> LandmarkDistances:
@@ -34,18 +34,11 @@ def landmark_distances(part: Surface, whole: Surface, pairs: Sequence[tuple[int,
     pairs : vertices of part and whole
     """
     assert part.distances is not None
-    assert part.weights is not None
     assert whole.distances is not None
     i, j = torch.tensor(pairs, device=part.mass.device).T
-    D = part.distances[i].float()
-    trusted = part.weights[i] / (part.mass[i, None] * part.mass).clamp(min=1e-30)
-    trusted = trusted.clamp(0, 1)
-    # pieces without a way between them: nothing is known, and their distance is written as 0
-    apart = (D == 0) & (torch.arange(len(part), device=i.device) != i[:, None])
-    least, most = trusted * D, torch.where(apart, torch.inf, D)
+    least, most = distance_bounds(part, i)
     on_whole = whole.distances[j].float()
-    base, rate = LANDMARK_TOLERANCE
-    tolerance = (base**2 + (rate * D).square()).sqrt()
+    tolerance = distance_tolerance(part.distances[i].float())
     pull = LANDMARK_PULL * torch.exp(-((most / LANDMARK_REACH) ** 2))
     off = outside(on_whole[:, j], least[:, i], most[:, i])
     contradicting = off > LANDMARK_CONTRADICTS * tolerance[:, i]

@@ -1,7 +1,8 @@
-"""Maps in which features and place decide, for features that do not depend on how surfaces lie in space.
+"""Maps in which features, distances and place decide, for features that do not depend on how surfaces lie in space.
 
-Such features may take left for right where few things tell the two apart. What most of the part says about its place then
-decides.
+Such features may take left for right, or one limb for another, where few things tell the two apart. What most of the part
+agrees on then decides: guaranteed distances between vertices must be those between their images, other distances must lie
+within the bounds of the criterion, and the part, aligned to the whole, shows about where a vertex belongs.
 """
 
 from __future__ import annotations
@@ -15,100 +16,208 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from partwhole.matching.network.surface import Surface
+from partwhole.matching.readout.landmarks import consistency, distance_bounds
 from partwhole.matching.readout.maps import Comparison
-from partwhole.matching.search.constants import PLACE_STEPS, PLACE_WEIGHT, PLACE_WIDTH
+from partwhole.matching.search.constants import (
+    AGREEMENT_SHARPNESS,
+    AGREEMENT_STEPS,
+    AGREEMENT_WEIGHT,
+    DISTANCE_TOLERANCE,
+    PLACE_STEPS,
+    PLACE_WEIGHT,
+    PLACE_WIDTH,
+    PLACES,
+    REGIONS,
+    SAMPLE_WEIGHT,
+    SAMPLES,
+)
 from partwhole.matching.search.orientation import rigidly_aligned
 
 # rows of the part that are compared with the whole at a time
-_ROWS = 1024
+_ROWS = 512
 # so that a part without any similar features still has a place
 _LEAST_MASS = 1e-12
+# the first of the vertices that are as far away as the farthest up to rounding is taken
+_TIE = 1e-5
 
 
-class Alternatives(NamedTuple):
-    """Vertices of the whole that some rows of the part may be mapped to, in the order of rows, then columns.
+class LikelyPlaces(NamedTuple):
+    """The most similar vertex of the whole in each of its regions, for each vertex of the part.
 
     Attributes
     ----------
-    first : the first of the rows
-    counts : how many there are in each row
-    rows, columns : vertices of part and whole
-    similar : how similar they are
+    vertices : of the whole
+    similar : cosine of the features, and what else is known of a place
     """
 
-    first: int
-    counts: Int[Tensor, "r"]
-    rows: Int[Tensor, "c"]
-    columns: Int[Tensor, "c"]
-    similar: Float[Tensor, "c"]
-
-    def best(self, values: Float[Tensor, "c"]) -> Int[Tensor, "r"]:
-        """The column with the largest value in each row; the first of equal ones."""
-        largest = torch.segment_reduce(values, "max", lengths=self.counts, unsafe=True)
-        rows = self.rows - self.first
-        reached = values == largest[rows]
-        none = torch.full_like(self.counts, torch.iinfo(torch.int64).max)
-        return none.scatter_reduce(0, rows[reached], self.columns[reached], "amin")
+    vertices: Int[Tensor, "p r"]
+    similar: Float[Tensor, "p r"]
 
 
-def alternatives(
-    one: Float[Tensor, "p f"],
-    other: Float[Tensor, "n f"],
-    within: float,
-    suits: Float[Tensor, "p n"] | None = None,
-) -> list[Alternatives]:
-    """All (i, j) with ⟨one_i, other_j⟩ ≥ max_k ⟨one_i, other_k⟩ − within, in blocks of rows.
+def likely_places(
+    compared: Comparison, whole: Surface, suits: Float[Tensor, "p n"] | None = None, *, regions: int = REGIONS
+) -> LikelyPlaces:
+    """The whole is divided into regions around farthest points, and each offers the vertex with the most similar features.
 
     Parameters
     ----------
-    one, other : rows of unit length
-    within : how much less similar than the most similar one
-    suits : is added to the products
-
-    Examples
-    --------
-    >>> whole = normalize(torch.tensor([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]]), dim=1)
-    >>> found = alternatives(torch.eye(2), whole, 0.25)[0]
-    >>> found.rows.tolist(), found.columns.tolist()
-    ([0, 0, 1], [0, 1, 2])
+    compared : features of part and whole
+    whole : with distances
+    suits : is added to the cosines, where more than features is known
+    regions : how many; all vertices if there are fewer
     """
+    assert whole.distances is not None
+    one, other = normalize(compared.part, dim=-1), normalize(compared.whole, dim=-1)
+    members = _members(whole.distances[farthest_points(whole.distances, regions)])
     found = []
-    for first in range(0, len(one), _ROWS):
-        rows = slice(first, first + _ROWS)
+    for rows in torch.arange(len(one), device=one.device).split(_ROWS):
         similar = one[rows] @ other.T
         if suits is not None:
             similar = similar + suits[rows]
-        possible = similar >= similar.amax(dim=1, keepdim=True) - within
-        i, j = possible.nonzero(as_tuple=True)
-        found.append(Alternatives(first, possible.sum(dim=1), i + first, j, similar[possible]))
-    return found
+        best = similar[:, members].max(dim=2)
+        vertices = members.expand(len(rows), *members.shape).gather(2, best.indices[:, :, None])[:, :, 0]
+        found.append(LikelyPlaces(vertices, best.values))
+    return LikelyPlaces(*(torch.cat(of) for of in zip(*found, strict=True)))
+
+
+def _members(away: Float[Tensor, "r n"]) -> Int[Tensor, "r m"]:
+    """The vertices nearest to each of some points, row by row; a row with fewer than others repeats its first."""
+    region = away.argmin(dim=0)
+    order = region.argsort(stable=True)
+    counts = torch.bincount(region, minlength=len(away))
+    counts, starts = counts[counts > 0], (counts.cumsum(0) - counts)[counts > 0]
+    column = torch.arange(int(counts.max()), device=away.device)
+    return order[starts[:, None] + torch.where(column < counts[:, None], column, 0)]
+
+
+def farthest_points(D: Float[Tensor, "n n"], count: int) -> Int[Tensor, "k"]:
+    """Vertices that are far from each other: the first, then the one farthest from all before, and so on.
+
+    Pieces without a way between them have distance 0 in D, and are as far from each other as can be.
+
+    Examples
+    --------
+    >>> points = torch.tensor([0.0, 1.0, 2.0, 10.0])
+    >>> farthest_points((points[:, None] - points).abs(), 3).tolist()
+    [0, 3, 2]
+    """
+    number = torch.arange(len(D), device=D.device)
+    chosen = number[:1]
+    nearest = torch.full((len(D),), torch.inf, device=D.device, dtype=D.dtype)
+    while True:
+        row = D[chosen[-1]]
+        nearest = torch.minimum(nearest, torch.where((row == 0) & (number != chosen[-1]), torch.inf, row))
+        if len(chosen) == min(count, len(D)):
+            return chosen
+        farthest = (nearest >= (1 - _TIE) * nearest.max()).to(torch.int8).argmax()
+        chosen = torch.cat([chosen, farthest[None]])
 
 
 def placed_map(
     compared: Comparison, part: Surface, whole: Surface, suits: Float[Tensor, "p n"] | None = None
 ) -> Int[Tensor, "p"]:
-    """argmax_j cos(f_i, g_j) + a exp(−|R x_i + t − y_j|² / 2 b²), where R and t align the part to the whole by its map.
+    """argmax_j cos(f_i, g_j) + a exp(−|R x_i + t − y_j|² / 2 b²) + c Σ_k w_k exp(−gap_ijk² / 2 t_ik²), over likely places.
 
-    b is as large as limbs move from pose to pose. Place adds at most a, so that vertices whose features are less similar
-    than the most similar ones by more than that need not be looked at again.
+    R and t align the part to the whole by its map, and b is as large as limbs move from pose to pose; this is left out in
+    the first of the steps. k are vertices all over the part, with the places and the weights that they agree on, see
+    `agreed_places`, and the gap is by how much the distance on the whole from there to j lies outside of the bounds of that
+    on the part.
 
     Parameters
     ----------
     compared : the features f and g
-    part, whole : with positions
+    part, whole : with positions and distances
     suits : is added to the cosines, where more than features is known
     """
-    one, other = normalize(compared.part, dim=-1), normalize(compared.whole, dim=-1)
-    blocks = alternatives(one, other, PLACE_WEIGHT, suits)
-    nearest = torch.cat([block.best(block.similar) for block in blocks])
+    likely = likely_places(compared, whole, suits)
+    cosines = likely.similar if suits is None else likely.similar - suits.gather(1, likely.vertices)
+    values = likely.similar
     for _ in range(PLACE_STEPS):
-        sure = (one * other[nearest]).sum(dim=1).clamp(min=0) ** 4
+        top = values.topk(min(PLACES, values.shape[1]), dim=1)
+        vertices = likely.vertices.gather(1, top.indices)
+        agreement = _agreement(top.values, vertices, part, whole)
+        chosen = (top.values + AGREEMENT_WEIGHT * agreement).argmax(dim=1, keepdim=True)
+        nearest = vertices.gather(1, chosen)[:, 0]
+        cosine = cosines.gather(1, top.indices.gather(1, chosen))[:, 0]
+        sure = cosine.clamp(min=0) ** 4 * agreement.gather(1, chosen)[:, 0].square()
         x = rigidly_aligned(replace(part, mass=part.mass * sure + _LEAST_MASS), whole, nearest).points
-        nearest = torch.cat([block.best(block.similar + _bonus(block, x, whole.points)) for block in blocks])
+        away = (x[:, None] - whole.points[likely.vertices]).square().sum(dim=2)
+        values = likely.similar + PLACE_WEIGHT * torch.exp(away / (-2 * PLACE_WIDTH**2))
     return nearest
 
 
-def _bonus(block: Alternatives, x: Float[Tensor, "p 3"], y: Float[Tensor, "n 3"]) -> Float[Tensor, "c"]:
-    """a exp(−|x_i − y_j|² / 2 b²)"""
-    squares = (x[block.rows] - y[block.columns]).square().sum(dim=1)
-    return PLACE_WEIGHT * torch.exp(squares / (-2 * PLACE_WIDTH**2))
+def _agreement(
+    values: Float[Tensor, "p c"], places: Int[Tensor, "p c"], part: Surface, whole: Surface
+) -> Float[Tensor, "p c"]:
+    """Σ_k w_k exp(−gap² / 2 t²) of places for all vertices of a part, between 0 and 1."""
+    assert part.distances is not None
+    assert whole.distances is not None
+    sample = farthest_points(part.distances, SAMPLES)
+    least, most = distance_bounds(part, sample)
+    tolerance = distance_tolerance(part.distances[sample].float())
+    between = least[:, sample], most[:, sample], tolerance[:, sample]
+    agreed, weights = agreed_places(values[sample], places[sample], whole.distances, *between)
+    total = torch.zeros_like(values)
+    for k, (place, weight) in enumerate(zip(agreed, weights, strict=True)):
+        there = whole.distances[place].float()[places]
+        total += weight * consistency(there, least[k, :, None], most[k, :, None], tolerance[k, :, None])
+    return total
+
+
+def agreed_places(
+    values: Float[Tensor, "k c"],
+    places: Int[Tensor, "k c"],
+    D: Float[Tensor, "n n"],
+    least: Float[Tensor, "k k"],
+    most: Float[Tensor, "k k"],
+    tolerance: Float[Tensor, "k k"],
+) -> tuple[Int[Tensor, "k"], Float[Tensor, "k"]]:
+    """One of several places for each of some vertices, so that most of the distances between them are right.
+
+    The probabilities q_ka ∝ exp((value_ka + d s_ka) / τ) of places, and their support s_ka = Σ_lb w_l q_lb c_kalb, are
+    computed in turn (mean field); c = exp(−gap² / 2 t²) says how well two places agree, and w ∝ (Σ_a q_ka s_ka)², that
+    vertices which others contradict say less.
+
+    Parameters
+    ----------
+    values : the larger, the likelier a place
+    places : on the whole
+    D : distances on the whole
+    least, most : bounds of the distances between the vertices on the whole
+    tolerance : t
+
+    Returns
+    -------
+    places, and their weights w, which sum to one
+
+    Examples
+    --------
+    >>> D = (torch.arange(5.0)[:, None] - torch.arange(5.0)).abs()
+    >>> true = D[:4, :4]  # four points on a line; to the second, the far end looks likelier
+    >>> places = torch.tensor([[0, 0], [4, 1], [2, 2], [3, 3]])
+    >>> values = torch.tensor([[0.9, 0.9], [0.9, 0.8], [0.9, 0.9], [0.9, 0.9]])
+    >>> agreed_places(values, places, D, true, true, 0.1 + 0 * true)[0].tolist()
+    [0, 1, 2, 3]
+    """
+    k, c = places.shape
+    flat = places.reshape(-1)
+    there = D[flat][:, flat].float().reshape(k, c, k, c)
+    agree = consistency(there, *(of[:, None, :, None] for of in (least, most, tolerance)))
+    diagonal = torch.arange(k, device=places.device)
+    agree[diagonal, :, diagonal, :] = 0
+    agree = agree.reshape(k * c, k * c)
+    q = torch.softmax(values / AGREEMENT_SHARPNESS, dim=1)
+    w = torch.ones(k, device=places.device)
+    for _ in range(AGREEMENT_STEPS):
+        support = (agree @ (q * w[:, None]).reshape(-1)).reshape(k, c) / w.sum().clamp(min=1e-30)
+        q = torch.softmax((values + SAMPLE_WEIGHT * support) / AGREEMENT_SHARPNESS, dim=1)
+        w = (q * support).sum(dim=1).square()
+    best = q.argmax(dim=1, keepdim=True)
+    w = support.gather(1, best)[:, 0].square() + 1e-12
+    return places.gather(1, best)[:, 0], w / w.sum()
+
+
+def distance_tolerance(D: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
+    """√(a² + (b d)²): by how much distances d on the part may be off, since poses change them."""
+    base, rate = DISTANCE_TOLERANCE
+    return (base**2 + (rate * D).square()).sqrt()
