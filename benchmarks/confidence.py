@@ -8,7 +8,7 @@ cut in every way, a quarter of them damaged as scans are, all turned at random; 
 of different kinds. A map is warned of if the table of warnings in docs/match.md has one for how it fits.
 
 Without --fit the rule of the model is measured; with --write what was fitted takes its place, in the library for the model
-`default` and in the card of any other. A model may be given for one set alone: pfaust-h-test=weights.safetensors.
+`upright` and in the card of any other. A model may be given for one set alone: pfaust-h-test=weights.safetensors.
 """
 
 from __future__ import annotations
@@ -316,7 +316,7 @@ def said(name: str, pairs: Measured, rule: Rule) -> tuple[list[str], Calibration
 
 def write(rule: Rule, model: str) -> None:
     """Where the model finds it."""
-    if model == "default":
+    if model == "upright":
         text = json.dumps(rule.to_json(), indent=1) + "\n"
         Path(library.__file__).with_name("rule.json").write_text(text)
         return

@@ -426,7 +426,7 @@ _OURS: dict[str, Any] = {
     "cosine_epochs": None,
     "iterations": 10_000,
     "yaw_steps": 8,
-    # the unit of scores is that of `default`, which says how much worse a map must be to be given up
+    # the unit of scores is that of `upright`, which says how much worse a map must be to be given up
     "score_weights": (0.0, 0.0, 30.0),
 }
 

@@ -160,7 +160,7 @@ class Matcher(_Model):
 
         Examples
         --------
-        >>> Matcher.load("default").with_choices(yaw_steps=8).config.search.yaw_steps
+        >>> Matcher.load("upright").with_choices(yaw_steps=8).config.search.yaw_steps
         8
         """
         return Matcher(self.network, self.config.with_changes(**changes), self.card)
@@ -170,7 +170,7 @@ class Matcher(_Model):
 
         Examples
         --------
-        >>> Matcher.load("default").standing("z").config.search.vertical
+        >>> Matcher.load("upright").standing("z").config.search.vertical
         'z'
         """
         if vertical == self.config.search.vertical:

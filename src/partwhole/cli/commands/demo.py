@@ -171,9 +171,9 @@ def _why_no_match(model: str) -> str | None:
         import torch  # noqa: F401
     except ModuleNotFoundError:
         return f"no match is computed, since networks need torch: {how_to_install('torch')}"
-    from partwhole.matching.network.weights import model_names
+    from partwhole.matching.network.weights import DEFAULT, model_names
 
-    if model == "default" and model not in model_names():
+    if model == "default" and DEFAULT not in model_names():
         return "no match is computed, since this installation has no built-in model; give one with --model"
     return None
 

@@ -13,7 +13,7 @@ from partwhole.cli.shared.options import JsonOption
 def _complete_name(incomplete: str) -> list[str]:
     from partwhole.matching.network.weights import model_names
 
-    return [name for name in model_names() if name.startswith(incomplete)]
+    return [name for name in ("default", *model_names()) if name.startswith(incomplete)]
 
 
 def models(
@@ -27,16 +27,19 @@ def models(
 
     Use their names with the option --model of partwhole match and partwhole evaluate, and with partwhole train --start.
     """
-    from partwhole.matching.network.weights import built_in_path, card_of, model_names
+    from partwhole.matching.network.weights import DEFAULT, built_in_path, card_of, model_names
 
     console = Console(as_json=as_json)
     if name is not None:
         file = built_in_path(name)
         console.say(card_of(name).rstrip())
-        console.finish({"name": name, "file": str(file), "bytes": file.stat().st_size, "card": card_of(name)})
+        console.finish({"name": file.stem, "file": str(file), "bytes": file.stat().st_size, "card": card_of(name)})
         return
     found = [(each, built_in_path(each).stat().st_size, _purpose(card_of(each))) for each in model_names()]
-    rows = [(each, f"{size / 1e6:.1f} MB", purpose) for each, size, purpose in found]
+    rows = [
+        (f"{each} (default)" if each == DEFAULT else each, f"{size / 1e6:.1f} MB", purpose)
+        for each, size, purpose in found
+    ]
     console.table(rows, head=("model", "size", "for"))
     console.say("partwhole models NAME shows the card of a model")
     console.finish({"models": [{"name": each, "bytes": size, "for": purpose} for each, size, purpose in found]})

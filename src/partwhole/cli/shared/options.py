@@ -73,7 +73,7 @@ def complete_model(incomplete: str) -> list[str]:
         for path in near
         if path.name.startswith(begun) and (path.suffix == ".safetensors" or (path / "model.safetensors").is_file())
     ]
-    return [name for name in model_names() if name.startswith(incomplete)] + paths
+    return [name for name in ("default", *model_names()) if name.startswith(incomplete)] + paths
 
 
 MethodOption = Annotated[

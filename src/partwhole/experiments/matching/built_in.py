@@ -42,14 +42,14 @@ OnlyOption = Annotated[
 READ_OUTS: tuple[ReadOut, ...] = ("spectral", "lateration", "registration")
 # the models that are measured on each set
 _MODELS = {
-    "pfaust-m": ("default", "any-pose", "pfaust-m"),
-    "pfaust-h": ("default", "any-pose", "pfaust-h"),
-    "shrec16-cuts": ("default", "any-pose", "shrec16-cuts"),
-    "shrec16-holes": ("default", "any-pose", "shrec16-holes"),
-    "people": ("default", "any-pose"),
-    "bodies": ("default", "any-pose"),
+    "pfaust-m": ("any-pose", "upright", "pfaust-m"),
+    "pfaust-h": ("any-pose", "upright", "pfaust-h"),
+    "shrec16-cuts": ("any-pose", "upright", "shrec16-cuts"),
+    "shrec16-holes": ("any-pose", "upright", "shrec16-holes"),
+    "people": ("any-pose", "upright"),
+    "bodies": ("any-pose", "upright"),
 }
-# of the people and bodies that `default` and `any-pose` were not trained on
+# of the people and bodies that `any-pose` and `upright` were not trained on
 _SEED = 4242
 
 

@@ -169,13 +169,13 @@ def presupposed() -> str:
 
 @cache
 def fitted_rule() -> Rule:
-    """The rule for the model `default`: from benchmarks/confidence.py, on generated people and bodies that nothing is
+    """The rule for the model `upright`: from benchmarks/confidence.py, on generated people and bodies that nothing is
     tested on."""
     return Rule.from_json(json.loads((files("partwhole.matching.confidence") / _RULE).read_text(encoding="utf-8")))
 
 
 def rule_for(card: Mapping[str, Any]) -> Rule:
-    """The rule that was fitted with the model of this card, where it has one under "confidence"; else that of `default`."""
+    """The rule that was fitted with the model of this card, where it has one under "confidence"; else that of `upright`."""
     held = card.get("confidence")
     return fitted_rule() if held is None else Rule.from_json(held)
 
@@ -184,12 +184,12 @@ def remark_on(card: Mapping[str, Any]) -> tuple[str, ...]:
     """What has to be said where confidence was fitted with another model; nothing otherwise.
 
     >>> remark_on({"name": "mine"})
-    ('confidence was fitted with the model default; with mine its order means something, its numbers less',)
+    ('confidence was fitted with the model upright; with mine its ranking is meaningful, its values less so',)
     """
     name = card.get("name", "another")
-    if name == "default" or "confidence" in card:
+    if name == "upright" or "confidence" in card:
         return ()
-    return (f"confidence was fitted with the model default; with {name} its order means something, its numbers less",)
+    return (f"confidence was fitted with the model upright; with {name} its ranking is meaningful, its values less so",)
 
 
 def expected_error(cues: Cues, rule: Rule | None = None) -> Float[np.ndarray, "p"]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _ENDING = ".safetensors"
+# the model that is taken where none is named, and that the name `default` stands for
+DEFAULT = "any-pose"
 
 
 def models_folder() -> Path:
@@ -29,7 +31,7 @@ def models_folder() -> Path:
 
 
 def model_names() -> tuple[str, ...]:
-    """The names of the models that come with this installation, `default` first where it is there.
+    """The names of the models that come with this installation, first the one that `default` stands for.
 
     Each may be given wherever a model is asked for: `Matcher.load(name)`, `pw.match(part, whole, model=name)`,
     `partwhole match --model name`.
@@ -40,7 +42,7 @@ def model_names() -> tuple[str, ...]:
     True
     """
     found = {file.stem for file in models_folder().glob(f"*{_ENDING}")}
-    return tuple(sorted(found, key=lambda name: (name != "default", name)))
+    return tuple(sorted(found, key=lambda name: (name != DEFAULT, name)))
 
 
 def card_of(name: str) -> str:
@@ -52,9 +54,10 @@ def card_of(name: str) -> str:
 def built_in_path(name: str) -> Path:
     """The file of weights of this name."""
     names = model_names()
-    if name in names:
-        return models_folder() / f"{name}{_ENDING}"
-    near = difflib.get_close_matches(name, names, n=1)
+    meant = DEFAULT if name == "default" else name
+    if meant in names:
+        return models_folder() / f"{meant}{_ENDING}"
+    near = difflib.get_close_matches(name, ("default", *names) if names else (), n=1)
     meant = f"did you mean {near[0]!r}? " if near else ""
     there = f"there are {', '.join(names)}" if names else "this installation has none"
     raise ValueError(f"there is no built-in model {name!r}; {meant}{there}; or give a file of weights")
@@ -72,7 +75,7 @@ def model_path(model: str | Path) -> Path:
     text = str(model)
     path = Path(text).expanduser()
     is_word = isinstance(model, str) and path.name == text and not path.suffix
-    if is_word and (text in model_names() or not path.exists()):
+    if is_word and (text in ("default", *model_names()) or not path.exists()):
         return built_in_path(text)
     return path
 

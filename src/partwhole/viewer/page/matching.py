@@ -35,9 +35,9 @@ def matched(scene: Scene, *, model: str | Path = "default", tell: Tell = lambda 
         if missing.name is None or missing.name.partition(".")[0] not in ("torch", "safetensors"):
             raise
         raise NoModel(f"no map: matching needs torch: {how_to_install('torch')}") from None
-    from partwhole.matching.network.weights import model_names
+    from partwhole.matching.network.weights import DEFAULT, model_names
 
-    if model == "default" and "default" not in model_names():
+    if model == "default" and DEFAULT not in model_names():
         raise NoModel(
             "no map: this installation comes without a trained model. Train one (partwhole train) and give it with "
             "--model; the trust explorer needs none"
