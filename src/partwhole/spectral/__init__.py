@@ -17,6 +17,8 @@ from partwhole.spectral.functional_maps import (
     vertex_map_from_functional_map,
     zoomout,
 )
+from partwhole.spectral.regularised import penalties, regularised_map
+from partwhole.spectral.shot import local_frames, shot
 from partwhole.spectral.signatures import (
     heat_kernel_signature,
     heat_times,
@@ -36,7 +38,11 @@ __all__ = [
     "heat_kernel_signature",
     "heat_times",
     "laplacian",
+    "local_frames",
     "partial_rank",
+    "penalties",
+    "regularised_map",
+    "shot",
     "spectral_gradients",
     "vertex_map_from_functional_map",
     "wave_energies",
