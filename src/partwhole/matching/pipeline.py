@@ -231,7 +231,9 @@ def _result(
     part, chosen, pair = scans.part, found.search.chosen, found.search.pair
     fit = fit_of(found.vertex_map, found.search)
     steps = method.config.search.whole_yaw_steps if (options.yaw_steps or method.config.search.yaw_steps) > 1 else 1
-    of_whole = dict(encodings(pair.whole, found.search.up[1], steps)).get(chosen.whole_angle)
+    of_whole = None
+    if chosen.compared is None:
+        of_whole = dict(encodings(pair.whole, found.search.up[1], steps)).get(chosen.whole_angle)
     moved = found.before if options.read_out == "lateration" else None
     cues = cues_of(found.vertex_map, found.search, method, moved=moved, of_whole=of_whole)
     rule = rule_for(method.card)

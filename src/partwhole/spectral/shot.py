@@ -57,8 +57,8 @@ def shot(mesh: SurfaceLike, *, radius: float, bins: int = 9, least: int = 3) -> 
 def local_frames(mesh: SurfaceLike, *, radius: float) -> Float[np.ndarray, "n 3 3"]:
     """Rows x, y, z at each vertex i: the axes of Σ_j (r − d_ij) (p_j − p_i) (p_j − p_i)ᵀ, widest first, z nearest the normal.
 
-    j are the vertices within r of i. x points to where Σ_j (r − d_ij) x · (p_j − p_i) is positive, z to the side of the vertex
-    normal, and y = z × x, so the frames turn with the surface.
+    j are the vertices within r of i. x points to where Σ_j (r − d_ij) x · (p_j − p_i) is positive, z to the side of the
+    vertex normal, and y = z × x, so the frames turn with the surface.
 
     Examples
     --------

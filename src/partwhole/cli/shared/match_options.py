@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from partwhole.cli.shared.console import Console
-from partwhole.cli.shared.imported import can_be_cached, imported_method
-from partwhole.cli.shared.options import Device, check_torch, is_import_path, model_file
+from partwhole.cli.shared.imported import can_be_cached, named_method
+from partwhole.cli.shared.options import Device, check_torch, is_method, model_file
 from partwhole.matching.config import MatchOptions
 from partwhole.matching.session import MatchSession
 from partwhole.store.cache import Cache
@@ -90,10 +90,10 @@ def open_session(
     console : told why results of a method are not cached
     sizes : `units` and `max_vertices`
     """
-    if not is_import_path(model):
+    if not is_method(model):
         return MatchSession(model_file(model), options, **sizes, device=device, cache=cache)
     check_torch(device)
-    method = imported_method(model, device)
+    method = named_method(model, device)
     cache = cache if cache is not None and can_be_cached(method, console) else None
     return MatchSession(method, options, **sizes, device=device, cache=cache)
 

@@ -58,8 +58,8 @@ _IMPORT_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
 
 def complete_model(incomplete: str) -> list[str]:
-    """Models that begin like this, for shell completion: built-in ones, files of weights and folders of runs."""
-    from partwhole.matching.network.weights import model_names
+    """Models that begin like this, for shell completion: built-in ones and methods, files of weights and folders of runs."""
+    from partwhole.matching.network.weights import method_names, model_names
 
     above, slash, begun = incomplete.rpartition("/")
     try:
@@ -71,7 +71,7 @@ def complete_model(incomplete: str) -> list[str]:
         for path in near
         if path.name.startswith(begun) and (path.suffix == ".safetensors" or (path / "model.safetensors").is_file())
     ]
-    return [name for name in model_names() if name.startswith(incomplete)] + paths
+    return [name for name in (*model_names(), *method_names()) if name.startswith(incomplete)] + paths
 
 
 MethodOption = Annotated[
@@ -126,8 +126,8 @@ MethodModelOption = Annotated[
     model_option(
         "--model",
         "-m",
-        help="Model to match with: a built-in model, a .safetensors file, the folder of a training run, or a Method from "
-        "Python, as in my_package.module:MyMethod.",
+        help="Model to match with: a built-in model or method (see partwhole models), a .safetensors file, the folder of a "
+        "training run, or a Method from Python, as in my_package.module:MyMethod.",
         or_method=True,
     ),
 ]
@@ -136,8 +136,8 @@ ModelsOption = Annotated[
     model_option(
         "--model",
         "-m",
-        help="A built-in model, a .safetensors file, the folder of a training run, or a Method from Python, as in "
-        "my_package.module:MyMethod; may be repeated.",
+        help="A built-in model or method (see partwhole models), a .safetensors file, the folder of a training run, or a "
+        "Method from Python, as in my_package.module:MyMethod; may be repeated.",
         or_method=True,
     ),
 ]
@@ -233,6 +233,17 @@ def is_import_path(model: str | Path) -> bool:
     (True, False, False)
     """
     return bool(_IMPORT_PATH.fullmatch(str(model))) and not Path(model).exists()
+
+
+def is_method(model: str | Path) -> bool:
+    """Whether this names a `Method` and no weights: a built-in one, or one from Python.
+
+    >>> is_method("pfm"), is_method("default+zoomout"), is_method("mine.methods:Signatures"), is_method("default")
+    (True, True, True, False)
+    """
+    from partwhole.matching.network.weights import is_method_name
+
+    return is_import_path(model) or (is_method_name(str(model)) and not Path(model).exists())
 
 
 def model_file(given: str | Path) -> Path:

@@ -76,9 +76,11 @@ def _of_features(
     of_whole: Float[Tensor, "*m n f"] | None,
 ) -> tuple[Float[Tensor, "p"], Float[Tensor, "p"], Float[Tensor, "p"]]:
     """Spread, cycle and unlikeness of each vertex."""
-    seen, seen_whole = found.chosen.seen(method.config.search.vertical)
-    of_whole = method.encode(seen_whole) if of_whole is None else of_whole
-    compared = method.compare(method.encode(seen), of_whole)[0]
+    compared = found.chosen.compared
+    if compared is None:
+        seen, seen_whole = found.chosen.seen(method.config.search.vertical)
+        of_whole = method.encode(seen_whole) if of_whole is None else of_whole
+        compared = method.compare(method.encode(seen), of_whole)[0]
     one, other = normalize(compared.part, dim=-1), normalize(compared.whole, dim=-1)
     D, D_part = found.pair.whole.distances, found.pair.part.distances
     assert D is not None

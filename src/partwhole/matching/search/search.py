@@ -39,7 +39,7 @@ from partwhole.matching.search.constants import (
     STRETCHED,
 )
 from partwhole.matching.search.landmarks import landmark_distances, nearness, starts
-from partwhole.matching.search.method import Method
+from partwhole.matching.search.method import Method, PairMethod
 from partwhole.matching.search.orientation import (
     all_axes,
     candidate_axes,
@@ -80,6 +80,7 @@ class Candidate:
     score : see `partwhole.matching.readout.maps.score`; the lower the better
     aligned : the part as the network saw it after rigid alignment to the whole; None: it was not aligned
     by_features : the map and the score without landmarks; None: there are no landmarks
+    compared : what the map was made of, where a method saw both surfaces at once
     """
 
     part: Surface
@@ -90,6 +91,7 @@ class Candidate:
     whole_angle: float = 0.0
     aligned: Surface | None = None
     by_features: ScoredMap | None = None
+    compared: Comparison | None = None
 
     def seen(self, vertical: Axis) -> tuple[Surface, Surface]:
         """Part and whole as the network saw them."""
@@ -183,6 +185,8 @@ class _Search:
         self.any_way_up = max(self.config.alignments, ALIGNMENTS_ANY_WAY_UP)
         if not method.sees_orientation:
             self.axes, self.assumed, self.yaw_steps, self.alignments = ((self.config.vertical,),) * 2, False, 1, 0
+            if isinstance(method, PairMethod):
+                self.others = ()
             return
         unknown = len(self.axes[0]) * len(self.axes[1]) > 1
         self.alignments = self.any_way_up if unknown else max(self.config.alignments, LEAST_ALIGNMENTS)
@@ -206,9 +210,13 @@ class _Search:
         vertical = self.config.vertical
         part = rotated(resized(self.pair.part, factor), rotation_to_vertical(up[0], vertical))
         whole = rotated(self.pair.whole, rotation_to_vertical(up[1], vertical))
+        moved = self.pair.moved(part, whole, factor)
+        landmarks = landmark_distances(part, whole, self.landmarks) if self.landmarks else None
+        if isinstance(self.method, PairMethod):
+            chosen = _in_place(self.method, self.method.compare_pair(moved), part, whole, landmarks)
+            return SearchResult(moved, factor, up, (chosen,), chosen, landmarks)
         whole_steps = self.config.whole_yaw_steps if yaw_steps > 1 else 1
         known = self.encodings(whole, up[1], whole_steps) if self.encodings else None
-        landmarks = landmark_distances(part, whole, self.landmarks) if self.landmarks else None
         candidates = candidates_at(
             self.method,
             part,
@@ -219,7 +227,6 @@ class _Search:
             alignments=alignments,
             landmarks=landmarks,
         )
-        moved = self.pair.moved(part, whole, factor)
         return SearchResult(moved, factor, up, tuple(candidates), best(candidates), landmarks)
 
     def best_axes(self, of_part: Sequence[str], of_whole: Sequence[str]) -> tuple[str, str]:
@@ -366,12 +373,13 @@ def _placed(
 
     For features that do not depend on orientation: they may take left for right in places, where few things tell the two
     apart. What most of the part says about its place then decides; b is as large as limbs move from pose to pose. Landmarks
-    are added where there are some.
+    are added where there are some. A map that is a method's own stays as it is.
     """
     one, other = normalize(compared.part, dim=-1), normalize(compared.whole, dim=-1)
     suits = None if landmarks is None else landmarks.suits
     nearest = compared.nearest(suits)
-    for _ in range(PLACE_STEPS):
+    own = compared.vertex_map is not None
+    for _ in range(0 if own else PLACE_STEPS):
         sure = (one * other[nearest]).sum(dim=1).clamp(min=0) ** 4
         x = rigidly_aligned(replace(part, mass=part.mass * sure + _LEAST_MASS), whole, nearest).points
         nearest = torch.cat(
@@ -383,7 +391,7 @@ def _placed(
     weights = method.config.search.score_weights
     alike = feature_similarity(nearest, compared.part, compared.whole, part)
     value = score(nearest, part, whole, weights=weights, similarity=alike)
-    return Candidate(part, whole, 0.0, nearest, value)
+    return Candidate(part, whole, 0.0, nearest, value, compared=compared if own else None)
 
 
 def _likeliest(

@@ -1,0 +1,58 @@
+"""Published methods beside the built-in models, by one interface; imported when they are used.
+
+`built_in_method("pfm")` is what `pw.match(part, whole, model="pfm")` matches with. `docs/methods.md` has a card for each.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from partwhole.matching.network.weights import METHODS, check_method_name
+
+if TYPE_CHECKING:
+    from partwhole.matching.methods.descriptor_maps import DescriptorMaps
+    from partwhole.matching.methods.fsp import FSP
+    from partwhole.matching.methods.pfm import PFM
+    from partwhole.matching.methods.refined import Refined
+    from partwhole.matching.search.method import Method
+
+__all__ = ["FSP", "PFM", "DescriptorMaps", "Refined", "built_in_method"]
+
+_HOMES = {"DescriptorMaps": "descriptor_maps", "FSP": "fsp", "PFM": "pfm", "Refined": "refined"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def built_in_method(name: str, *, device: str = "cpu") -> Method:
+    """The method of this name, as it is published; `+zoomout` and `+pmf` refine its maps, or those of a built-in model.
+
+    Parameters
+    ----------
+    name : one of `method_names()`, or such as "fsp+zoomout" or "default+pmf"
+    device : where a network computes; methods without weights compute on the processor
+
+    Examples
+    --------
+    >>> built_in_method("descriptors")
+    DescriptorMaps(50 eigenpairs)
+    """
+    check_method_name(name)
+    base, *refinements = name.split("+")
+    method: Method
+    if base in METHODS:
+        if device != "cpu":
+            raise ValueError(f"{base} computes on the processor; leave out device={device!r}")
+        method = __getattr__(METHODS[base].kind)()
+    else:
+        from partwhole.matching.matcher import Matcher
+
+        method = Matcher.load(base, device=device)
+        method.card["name"] = base
+    for refinement in refinements:
+        method = __getattr__("Refined")(method, by=refinement)
+    return method
