@@ -12,7 +12,7 @@ import partwhole as pw
 from partwhole.datasets import Pair
 from partwhole.datasets.transforms import with_parts_turned
 from partwhole.matching import Comparison, PairMethod, TrainingConfig, method_names, surface_of
-from partwhole.matching.methods import FSP, PFM, DescriptorMaps, Refined, built_in_method
+from partwhole.matching.methods import FSP, PFM, DescriptorMaps, RefinedMethod, built_in_method
 from partwhole.matching.network.surface import SurfacePair
 from partwhole.matching.network.weights import check_method_name, model_path
 
@@ -28,8 +28,8 @@ def quick() -> dict[str, PairMethod]:
         "descriptors": DescriptorMaps(eigenpairs=25),
         "fsp": FSP(eigenpairs=25, radius=0.1),
         "pfm": PFM(eigenpairs=25, alternations=1, points=10, radius=0.1),
-        "descriptors+zoomout": Refined(DescriptorMaps(eigenpairs=25), by="zoomout", eigenpairs=60),
-        "descriptors+pmf": Refined(DescriptorMaps(eigenpairs=25), by="pmf", eigenpairs=60),
+        "descriptors+zoomout": RefinedMethod(DescriptorMaps(eigenpairs=25), by="zoomout", eigenpairs=60),
+        "descriptors+pmf": RefinedMethod(DescriptorMaps(eigenpairs=25), by="pmf", eigenpairs=60),
     }
 
 
@@ -79,7 +79,7 @@ def test_results_are_cached(pair, tmp_path: Path) -> None:
 
 
 def test_fingerprints_tell_choices_apart() -> None:
-    methods = [*quick().values(), DescriptorMaps(), DescriptorMaps(weight=2.0), FSP(), Refined(FSP(), by="pmf")]
+    methods = [*quick().values(), DescriptorMaps(), DescriptorMaps(weight=2.0), FSP(), RefinedMethod(FSP(), by="pmf")]
     assert len({method.fingerprint() for method in methods}) == len(methods)
     assert DescriptorMaps().fingerprint() == DescriptorMaps().fingerprint()
 
@@ -87,7 +87,7 @@ def test_fingerprints_tell_choices_apart() -> None:
 def test_a_network_can_be_refined(pair) -> None:
     method = built_in_method("default+zoomout")
     assert method.card["name"] == "default+zoomout"
-    assert repr(method).startswith("Refined(Matcher(")
+    assert repr(method).startswith("RefinedMethod(Matcher(")
     assert pw.evaluate(method, [pair], read_out="features").macro < 0.3
 
 
@@ -131,7 +131,7 @@ def test_methods_without_weights_compute_on_the_processor() -> None:
 
 def test_refinements_are_checked() -> None:
     with pytest.raises(ValueError, match="by must be one of 'zoomout', 'pmf', got 'magic'"):
-        Refined.__init__.__wrapped__(object.__new__(Refined), DescriptorMaps(), by="magic")
+        RefinedMethod.__init__.__wrapped__(object.__new__(RefinedMethod), DescriptorMaps(), by="magic")
 
 
 def test_names_that_are_not_there() -> None:

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from partwhole.matching.methods.descriptor_maps import DescriptorMaps
     from partwhole.matching.methods.fsp import FSP
     from partwhole.matching.methods.pfm import PFM
-    from partwhole.matching.methods.refined import Refined
+    from partwhole.matching.methods.refined import RefinedMethod
     from partwhole.matching.search.method import Method
 
-__all__ = ["FSP", "PFM", "DescriptorMaps", "Refined", "built_in_method"]
+__all__ = ["FSP", "PFM", "DescriptorMaps", "RefinedMethod", "built_in_method"]
 
-_HOMES = {"DescriptorMaps": "descriptor_maps", "FSP": "fsp", "PFM": "pfm", "Refined": "refined"}
+_HOMES = {"DescriptorMaps": "descriptor_maps", "FSP": "fsp", "PFM": "pfm", "RefinedMethod": "refined"}
 
 
 def __getattr__(name: str) -> Any:
@@ -54,5 +54,5 @@ def built_in_method(name: str, *, device: str = "cpu") -> Method:
         method = Matcher.load(base, device=device)
         method.card["name"] = base
     for refinement in refinements:
-        method = __getattr__("Refined")(method, by=refinement)
+        method = __getattr__("RefinedMethod")(method, by=refinement)
     return method

@@ -1,4 +1,4 @@
-"""`Refined`: the map of any method, refined by ZoomOut or by the product manifold filter (PMF)."""
+"""`RefinedMethod`: the map of any method, refined by ZoomOut or by the product manifold filter (PMF)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Refinement = Literal["zoomout", "pmf"]
 _SAMPLES = 1000
 
 
-class Refined(PairMethod):
+class RefinedMethod(PairMethod):
     """A method, and what is done with its maps.
 
     "zoomout" is ZoomOut in its form for parts, from 20 eigenpairs on (`partwhole.spectral.zoomout`); it makes a map smooth.
@@ -39,7 +39,7 @@ class Refined(PairMethod):
     Examples
     --------
     >>> from partwhole.matching.methods import DescriptorMaps
-    >>> Refined(DescriptorMaps(), by="zoomout").card["name"]
+    >>> RefinedMethod(DescriptorMaps(), by="zoomout").card["name"]
     'descriptors+zoomout'
     """
 
@@ -53,7 +53,7 @@ class Refined(PairMethod):
         super().__init__(method.config.with_changes(map_eigenpairs=most), card)
 
     def __repr__(self) -> str:
-        return f"Refined({self.method!r}, by={self.by!r})"
+        return f"RefinedMethod({self.method!r}, by={self.by!r})"
 
     @property
     def device(self) -> torch.device:
