@@ -12,10 +12,11 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from partwhole.cli.shared.console import Console
 from partwhole.cli.shared.options import Device, is_import_path, is_method, load_models, model_file
+from partwhole.evaluation.protocol import Weights
 
 if TYPE_CHECKING:
     from partwhole.matching.search.method import Method
@@ -78,6 +79,12 @@ def load_methods(models: Sequence[str | Path], device: Device) -> dict[str, Meth
             raise ValueError(f"--model {label} is given twice")
         found[label] = method
     return found
+
+
+def weights_of(method: Method) -> Weights:
+    """Which weights these are, for the protocol: as the card of the method says, or the final ones."""
+    said = method.card.get("weights")
+    return next((known for known in get_args(Weights) if known == said), "final")
 
 
 def can_be_cached(method: Method, console: Console) -> bool:
