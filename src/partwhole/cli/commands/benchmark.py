@@ -169,7 +169,7 @@ def _some(pairs: Pairs, most: int | None) -> Pairs:
     if most is None or most >= len(pairs):
         return pairs
     chosen = [pairs.keys[int(k)] for k in np.linspace(0, len(pairs) - 1, most).round()]
-    return pairs.subset(chosen, name=f"{pairs.name}, {most} of {len(pairs)} pairs")
+    return pairs.subset(chosen, name=pairs.name)
 
 
 def _switched(held: list[Pair], name: str, *, turn_parts: bool, own_area: bool) -> tuple[list[Pair], str]:

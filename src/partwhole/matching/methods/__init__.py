@@ -12,14 +12,40 @@ from partwhole.matching.network.weights import METHODS, check_method_name
 
 if TYPE_CHECKING:
     from partwhole.matching.methods.descriptor_maps import DescriptorMaps
+    from partwhole.matching.methods.direct_match_net import DirectMatchNet
     from partwhole.matching.methods.fsp import FSP
+    from partwhole.matching.methods.geomfmaps import GeomFMaps
+    from partwhole.matching.methods.learned import LearnedMethod
     from partwhole.matching.methods.pfm import PFM
     from partwhole.matching.methods.refined import RefinedMethod
+    from partwhole.matching.methods.robust_fmnet import RobustFMNet
+    from partwhole.matching.methods.unsupervised_dpfm import UnsupervisedDPFM
     from partwhole.matching.search.method import Method
 
-__all__ = ["FSP", "PFM", "DescriptorMaps", "RefinedMethod", "built_in_method"]
+__all__ = [
+    "FSP",
+    "PFM",
+    "DescriptorMaps",
+    "DirectMatchNet",
+    "GeomFMaps",
+    "LearnedMethod",
+    "RefinedMethod",
+    "RobustFMNet",
+    "UnsupervisedDPFM",
+    "built_in_method",
+]
 
-_HOMES = {"DescriptorMaps": "descriptor_maps", "FSP": "fsp", "PFM": "pfm", "RefinedMethod": "refined"}
+_HOMES = {
+    "DescriptorMaps": "descriptor_maps",
+    "DirectMatchNet": "direct_match_net",
+    "FSP": "fsp",
+    "GeomFMaps": "geomfmaps",
+    "LearnedMethod": "learned",
+    "PFM": "pfm",
+    "RefinedMethod": "refined",
+    "RobustFMNet": "robust_fmnet",
+    "UnsupervisedDPFM": "unsupervised_dpfm",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -208,7 +208,8 @@ def _steps(
     network.train()
     # surfaces with fewer vertices than eigenpairs were asked for don't fit the buffers of the others; streams have none
     ragged = len({surface.values.shape[-1] for surface in (*prepared.parts, *prepared.wholes)}) > 1
-    if device == "cpu" or ragged or not network.takes_batches:
+    recorded = network.takes_batches and all(term.can_be_recorded for term in loss.terms())
+    if device == "cpu" or ragged or not recorded:
         return plain_steps(network, optimiser, loss, prepared, config)
     from partwhole.matching.training.cuda.captured import captured_steps
 
