@@ -13,6 +13,7 @@ from partwhole.matching.network.weights import METHODS, check_method_name
 if TYPE_CHECKING:
     from partwhole.matching.methods.descriptor_maps import DescriptorMaps
     from partwhole.matching.methods.direct_match_net import DirectMatchNet
+    from partwhole.matching.methods.dpfm import DPFM, DPFMHoles
     from partwhole.matching.methods.fsp import FSP
     from partwhole.matching.methods.geomfmaps import GeomFMaps
     from partwhole.matching.methods.learned import LearnedMethod
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
     from partwhole.matching.search.method import Method
 
 __all__ = [
+    "DPFM",
     "FSP",
     "PFM",
+    "DPFMHoles",
     "DescriptorMaps",
     "DirectMatchNet",
     "GeomFMaps",
@@ -37,6 +40,8 @@ __all__ = [
 
 _HOMES = {
     "DescriptorMaps": "descriptor_maps",
+    "DPFM": "dpfm",
+    "DPFMHoles": "dpfm",
     "DirectMatchNet": "direct_match_net",
     "FSP": "fsp",
     "GeomFMaps": "geomfmaps",

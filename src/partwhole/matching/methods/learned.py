@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,8 +13,9 @@ from torch import Tensor
 
 from partwhole.matching.config import TrainingConfig
 from partwhole.matching.matcher import Matcher
-from partwhole.matching.network.diffusion_net import new_network
+from partwhole.matching.network.diffusion_net import Network, is_made_by, new_network
 from partwhole.matching.network.surface import SurfacePair
+from partwhole.matching.network.weights import model_path, read_tensors
 from partwhole.matching.readout.maps import Comparison, functional_map_of, hard_map, nearest_rows
 from partwhole.matching.search.method import PairMethod
 from partwhole.matching.training.losses import Loss
@@ -46,7 +48,7 @@ class LearnedMethod(PairMethod):
         if matcher is not None and config is not None:
             raise ValueError("the matcher has its config already; leave config out")
         if matcher is None:
-            matcher = _untrained(config or self.published)
+            matcher = self._untrained(config or self.published)
         self.matcher, self.adapt = matcher, adapt
         named = f"{self.name}, adapted" if adapt else self.name
         super().__init__(matcher.config, {**matcher.card, "name": named})
@@ -57,11 +59,25 @@ class LearnedMethod(PairMethod):
     @classmethod
     def load(cls, path: str | Path, *, device: str = "cpu", adapt: int = 0) -> LearnedMethod:
         """The method whose network `fit` and `save` wrote."""
-        return cls(Matcher.load(path, device=device), adapt=adapt)
+        config = TrainingConfig.from_json(read_tensors(model_path(path))[1].get("config", {}))
+        network = cls.network_of(config)
+        own = None if is_made_by(config.network, network) else network
+        return cls(Matcher.load(path, network=own, device=device), adapt=adapt)
 
     def save(self, path: str | Path) -> None:
         """The network with its card, in a safetensors file."""
         self.matcher.save(path)
+
+    @classmethod
+    def network_of(cls, config: TrainingConfig) -> Network:
+        """The network with random weights."""
+        return new_network(config.network)
+
+    @classmethod
+    def _untrained(cls, config: TrainingConfig) -> Matcher:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(random_seed(config.optimisation.seed))
+            return Matcher(cls.network_of(config), config, {"weights": "none"})
 
     @property
     def device(self) -> torch.device:
@@ -76,8 +92,9 @@ class LearnedMethod(PairMethod):
         """What training and adaptation make small."""
 
     def fit(self, pairs: Any, **options: Any) -> LearnedMethod:
-        """This method with its network trained on pairs; options are those of `train`."""
-        run = train(pairs, self.config, loss=self.loss(), **options)
+        """This method with its network trained on pairs, from the weights that it has; options are those of `train`."""
+        network = deepcopy(self.matcher.network).requires_grad_(True)
+        run = train(pairs, self.config, loss=self.loss(), network=network, **options)
         return type(self)(run.matcher, adapt=self.adapt)
 
     def compare_pair(self, pair: SurfacePair) -> Comparison:
@@ -101,9 +118,3 @@ def of_nearest_features(compared: Comparison, pair: SurfacePair, k: int) -> Floa
     """C = Φ_part†Φ_whole[T], T the map of nearest features."""
     k = min(k, pair.part.values.shape[-1], pair.whole.values.shape[-1])
     return functional_map_of(hard_map(compared.part, compared.whole), pair.part, pair.whole, k)
-
-
-def _untrained(config: TrainingConfig) -> Matcher:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(random_seed(config.optimisation.seed))
-        return Matcher(new_network(config.network), config, {"weights": "none"})
