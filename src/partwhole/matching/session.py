@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from partwhole.matching.cache.results import cached_result, model_key, result_key, store_result
 from partwhole.matching.confidence.constants import FEW_VERTICES
 from partwhole.matching.config import MatchOptions, ReadOut, check_read_out
-from partwhole.matching.network.weights import is_method_name, model_path
+from partwhole.matching.network.weights import is_method_name, method_in, model_path
 from partwhole.matching.result import MatchResult
 from partwhole.matching.scans.prepare import (
     MOST_VERTICES,
@@ -182,9 +182,14 @@ class MatchSession:
 
     def _loaded(self) -> Method:
         if self._method is None:
+            assert self._path is not None
+            if method_in(self._path) is not None:
+                from partwhole.matching.methods import load_method
+
+                self._method = load_method(self._path, device=self._device)
+                return self._method
             from partwhole.matching.matcher import Matcher
 
-            assert self._path is not None
             self._method = Matcher.load(self._path, device=self._device)
         return self._method
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -56,7 +56,16 @@ _WRITES = (ROWS, SUMMARY, TEXT, MARKDOWN)
 # models that are compared with the methods where all are asked for: those that are not made for one data set
 _GENERAL = ("default", "any-pose")
 # names in `PUBLISHED`
-_PUBLISHED_NAMES = {"pfm": "PFM", "fsp": "FSP"}
+_PUBLISHED_NAMES = {
+    "pfm": "PFM",
+    "fsp": "FSP",
+    "dpfm": "DPFM",
+    "dpfm-holes": "DPFM",
+    "geomfmaps": "GeomFMaps",
+    "unsupervised-dpfm": "Unsupervised DPFM",
+    "robust-fmnet": "RobustFMNet",
+    "direct-match-net": "DirectMatchNet",
+}
 _HEAD = ("method", "micro", "macro", "published", "difference", "% above 0.15", "seconds", "MB")
 
 
@@ -261,19 +270,19 @@ def append_row(file: Path, row: BenchmarkRow) -> None:
         out.write(text.getvalue().encode("utf-8", errors="backslashreplace"))
 
 
-def _table(rows: Sequence[BenchmarkRow], methods: Iterable[str], data: Data | None) -> list[tuple[str, ...]]:
+def _table(rows: Sequence[BenchmarkRow], methods: Mapping[str, Method], data: Data | None) -> list[tuple[str, ...]]:
     """A line a method."""
     lines: list[tuple[str, ...]] = []
-    for method in methods:
-        of_method = [row for row in rows if row.method == method]
+    for label, method in methods.items():
+        of_method = [row for row in rows if row.method == label]
         counts = np.array([row.vertices for row in of_method])
         means, shares = (np.array([getattr(row, name) for row in of_method]) for name in ("mean_x100", "share_above"))
         micro = float(np.average(means, weights=counts))
-        known = _published(method, data)
+        known = _published(str(method.card.get("name", label)), data)
         seconds, most = (np.array([getattr(row, name) for row in of_method]) for name in ("seconds", "megabytes"))
         lines.append(
             (
-                method,
+                label,
                 f"{micro:.2f}",
                 f"{means.mean():.2f}",
                 "–" if known is None else f"{known:.1f}",

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from partwhole.cli.shared.console import Console
-from partwhole.cli.shared.options import Device, is_import_path, is_method, load_models, model_file
+from partwhole.cli.shared.options import Device, is_import_path, is_method, labelled_files, model_file
 from partwhole.evaluation.protocol import Weights
 
 if TYPE_CHECKING:
@@ -70,8 +70,11 @@ def imported_method(text: str, device: Device) -> Method:
 
 
 def load_methods(models: Sequence[str | Path], device: Device) -> dict[str, Method]:
-    """Models by name, see `load_models`, and methods by theirs or their import paths; in the order they were given."""
-    matchers = iter(load_models([Path(model) for model in models if not is_method(model)], device).items())
+    """Models by name, see `labelled_files`, and methods by theirs or their import paths; in the order they were given."""
+    from partwhole.matching.methods import load_method
+
+    files = labelled_files([Path(model) for model in models if not is_method(model)])
+    matchers = iter([(label, load_method(file, device=device)) for label, file in files.items()])
     found: dict[str, Method] = {}
     for model in map(str, models):
         label, method = (model, named_method(model, device)) if is_method(model) else next(matchers)

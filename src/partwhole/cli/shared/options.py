@@ -219,11 +219,16 @@ def load_models(paths: Sequence[Path], device: Device) -> dict[str, Matcher]:
     """Models by name: that of their file or of their run, with the folders above where names are the same."""
     from partwhole.matching.matcher import Matcher
 
+    return {label: Matcher.load(file, device=device) for label, file in labelled_files(paths).items()}
+
+
+def labelled_files(paths: Sequence[Path]) -> dict[str, Path]:
+    """Files of weights by the names that `load_models` gives them."""
     files = [model_file(path) for path in paths]
     repeated = [path for place, path in enumerate(files) if path.resolve() in {p.resolve() for p in files[:place]}]
     if repeated:
         raise ValueError(f"--model {repeated[0]} is given twice")
-    return {label: Matcher.load(file, device=device) for label, file in zip(_labels(files), files, strict=True)}
+    return dict(zip(_labels(files), files, strict=True))
 
 
 def is_import_path(model: str | Path) -> bool:

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from partwhole.matching.network.weights import METHODS, check_method_name
+from partwhole.matching.network.weights import LEARNED, METHODS, check_method_name, method_in
 
 if TYPE_CHECKING:
     from partwhole.matching.methods.descriptor_maps import DescriptorMaps
@@ -36,6 +37,8 @@ __all__ = [
     "RobustFMNet",
     "UnsupervisedDPFM",
     "built_in_method",
+    "learned_method",
+    "load_method",
 ]
 
 _HOMES = {
@@ -57,6 +60,30 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def learned_method(name: str) -> type[LearnedMethod]:
+    """The class of a method that is to be trained, by its name in `LEARNED`.
+
+    Examples
+    --------
+    >>> learned_method("robust-fmnet").published.loss.temperature
+    0.07
+    """
+    if name not in LEARNED:
+        raise ValueError(f"there is no method {name!r} to train; there are {', '.join(LEARNED)}")
+    found: type[LearnedMethod] = __getattr__(LEARNED[name].kind)
+    return found
+
+
+def load_method(path: str | Path, *, device: str = "cpu") -> Method:
+    """What a file of weights holds: a `Matcher`, or a learned method if its card says so."""
+    name = method_in(path)
+    if name is not None:
+        return learned_method(name).load(path, device=device)
+    from partwhole.matching.matcher import Matcher
+
+    return Matcher.load(path, device=device)
 
 
 def built_in_method(name: str, *, device: str = "cpu") -> Method:

@@ -87,14 +87,17 @@ class LearnedMethod(PairMethod):
     def fingerprint(self) -> str:
         return hash_of({"method": self.name, "network": self.matcher.fingerprint(), "adapt": self.adapt})
 
+    def trainable(self) -> Network:
+        """A copy of the network whose weights can be trained."""
+        return deepcopy(self.matcher.network).requires_grad_(True)
+
     @abstractmethod
     def loss(self) -> Loss:
         """What training and adaptation make small."""
 
     def fit(self, pairs: Any, **options: Any) -> LearnedMethod:
         """This method with its network trained on pairs, from the weights that it has; options are those of `train`."""
-        network = deepcopy(self.matcher.network).requires_grad_(True)
-        run = train(pairs, self.config, loss=self.loss(), network=network, **options)
+        run = train(pairs, self.config, loss=self.loss(), network=self.trainable(), method=self.name, **options)
         return type(self)(run.matcher, adapt=self.adapt)
 
     def compare_pair(self, pair: SurfacePair) -> Comparison:

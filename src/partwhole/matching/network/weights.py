@@ -39,6 +39,17 @@ METHODS: Mapping[str, MethodEntry] = MappingProxyType(
         "fsp": MethodEntry("FSP", "Fully spectral partial matching (2017): a rotated basis of eigenfunctions."),
     }
 )
+# methods with a network, by the names that `partwhole train --method` and the cards of their weights have
+LEARNED: Mapping[str, MethodEntry] = MappingProxyType(
+    {
+        "dpfm": MethodEntry("DPFM", "Deep partial functional maps (2021), as for cuts; supervised."),
+        "dpfm-holes": MethodEntry("DPFMHoles", "Deep partial functional maps (2021), as for holes; supervised."),
+        "geomfmaps": MethodEntry("GeomFMaps", "Geometric functional maps (2020); supervised."),
+        "unsupervised-dpfm": MethodEntry("UnsupervisedDPFM", "Maps that are inverse to each other; unsupervised."),
+        "robust-fmnet": MethodEntry("RobustFMNet", "Spectral maps that agree with soft maps (2023); unsupervised."),
+        "direct-match-net": MethodEntry("DirectMatchNet", "Distances of all pairs are kept (2024); unsupervised."),
+    }
+)
 # what may follow the name of a method or a built-in model, after a +
 REFINEMENTS = ("zoomout", "pmf")
 
@@ -99,6 +110,19 @@ def check_method_name(name: str) -> None:
     meant = f"did you mean {near[0]!r}? " if near else ""
     what = f"refinement {unknown[0]!r}" if unknown else f"method {base!r}"
     raise ValueError(f"there is no {what}; {meant}there are {', '.join(known)}")
+
+
+def method_in(path: str | Path) -> str | None:
+    """The name of the learned method that a file of weights belongs to; None for a model, and for what is no such file."""
+    _, load_header, Damaged = _safetensors()
+    try:
+        with load_header(Path(path)) as file:
+            found = json.loads((file.metadata() or {}).get("card", "null"))
+    except (Damaged, OSError, ValueError, RecursionError):
+        # whoever reads the file says what is wrong with it
+        return None
+    name = found.get("method") if isinstance(found, dict) else None
+    return name if name in LEARNED else None
 
 
 def card_of(name: str) -> str:
