@@ -12,6 +12,7 @@ import partwhole as pw
 from partwhole.matching.methods import (
     DPFM,
     DirectMatchNet,
+    DirectMatchNetLPF,
     DPFMHoles,
     GeomFMaps,
     LearnedMethod,
@@ -19,7 +20,7 @@ from partwhole.matching.methods import (
     UnsupervisedDPFM,
 )
 
-KINDS = [DPFM, DPFMHoles, GeomFMaps, UnsupervisedDPFM, RobustFMNet, DirectMatchNet]
+KINDS = [DPFM, DPFMHoles, GeomFMaps, UnsupervisedDPFM, RobustFMNet, DirectMatchNet, DirectMatchNetLPF]
 SMALL = {
     "width": 16,
     "blocks": 2,

@@ -65,6 +65,7 @@ _PUBLISHED_NAMES = {
     "unsupervised-dpfm": "Unsupervised DPFM",
     "robust-fmnet": "RobustFMNet",
     "direct-match-net": "DirectMatchNet",
+    "direct-match-net-lpf": "DirectMatchNet LPF",
 }
 _HEAD = ("method", "micro", "macro", "published", "difference", "% above 0.15", "seconds", "MB")
 

@@ -85,7 +85,7 @@ LearnedOption = Annotated[
         "--method",
         metavar="NAME",
         help="Train a published method, with its network, loss and settings: dpfm, dpfm-holes, geomfmaps, unsupervised-dpfm, "
-        "robust-fmnet or direct-match-net.",
+        "robust-fmnet, direct-match-net or direct-match-net-lpf.",
         autocompletion=_complete_learned,
     ),
 ]

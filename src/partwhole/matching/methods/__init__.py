@@ -13,7 +13,7 @@ from partwhole.matching.network.weights import LEARNED, METHODS, check_method_na
 
 if TYPE_CHECKING:
     from partwhole.matching.methods.descriptor_maps import DescriptorMaps
-    from partwhole.matching.methods.direct_match_net import DirectMatchNet
+    from partwhole.matching.methods.direct_match_net import DirectMatchNet, DirectMatchNetLPF
     from partwhole.matching.methods.dpfm import DPFM, DPFMHoles
     from partwhole.matching.methods.fsp import FSP
     from partwhole.matching.methods.geomfmaps import GeomFMaps
@@ -31,6 +31,7 @@ __all__ = [
     "DPFMHoles",
     "DescriptorMaps",
     "DirectMatchNet",
+    "DirectMatchNetLPF",
     "GeomFMaps",
     "LearnedMethod",
     "RefinedMethod",
@@ -46,6 +47,7 @@ _HOMES = {
     "DPFM": "dpfm",
     "DPFMHoles": "dpfm",
     "DirectMatchNet": "direct_match_net",
+    "DirectMatchNetLPF": "direct_match_net",
     "FSP": "fsp",
     "GeomFMaps": "geomfmaps",
     "LearnedMethod": "learned",

@@ -238,6 +238,31 @@ class OrthogonalityLoss(Loss):
 
 
 @dataclass(frozen=True)
+class LowPassAreaLoss(Loss):
+    """weight · ‖Φ†(P A_whole⁻¹ Pᵀ A_part − I) Φ‖²_F, Φ the first eigenfunctions of the part: areas are kept, seen coarsely.
+
+    What a function on the part loses when it is spread over the whole and pulled back; nothing if P takes areas to equal
+    areas. With Q = PᵀA_part Φ it is ‖Qᵀ A_whole⁻¹ Q − I‖², without a functional map.
+    """
+
+    weight: float = 1.0
+    eigenpairs: int = 50
+
+    takes_distances: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        return "low-pass area"
+
+    def __call__(self, P: Float[Tensor, "p n"], part: Surface, whole: Surface) -> Float[Tensor, ""]:
+        functions = part.functions[:, : self.eigenpairs]
+        Q = P.T @ (functions * part.mass[:, None])
+        # vertices that only fill up a batch have no area, and nothing is taken to them
+        spread = Q.T @ (Q / whole.mass.clamp(min=_SMALLEST)[:, None])
+        return self.weight * (spread - torch.eye(len(spread), device=P.device)).square().sum()
+
+
+@dataclass(frozen=True)
 class CorrespondenceLoss(Loss):
     """weight · Σ_i a_i (−log P_{i, truth of i}), a_i the share of vertex i in the area of those whose truth is known.
 
