@@ -58,8 +58,8 @@ _IMPORT_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
 
 def complete_model(incomplete: str) -> list[str]:
-    """Models that begin like this, for shell completion: built-in ones and methods, files of weights and folders of runs."""
-    from partwhole.matching.network.weights import method_names, model_names
+    """Models that begin like this, for shell completion: built-in ones, files of weights and folders of runs."""
+    from partwhole.matching.network.weights import model_names
 
     above, slash, begun = incomplete.rpartition("/")
     try:
@@ -71,7 +71,14 @@ def complete_model(incomplete: str) -> list[str]:
         for path in near
         if path.name.startswith(begun) and (path.suffix == ".safetensors" or (path / "model.safetensors").is_file())
     ]
-    return [name for name in (*model_names(), *method_names()) if name.startswith(incomplete)] + paths
+    return [name for name in model_names() if name.startswith(incomplete)] + paths
+
+
+def complete_method(incomplete: str) -> list[str]:
+    """The same with the methods without weights."""
+    from partwhole.matching.network.weights import method_names
+
+    return [name for name in method_names() if name.startswith(incomplete)] + complete_model(incomplete)
 
 
 MethodOption = Annotated[
@@ -110,7 +117,8 @@ CacheOption = Annotated[
 def model_option(*names: str, help: str, or_method: bool = False) -> Any:
     """An option that names a model; with `or_method` also one that names a method from Python."""
     metavar = "NAME|PATH|MODULE:NAME" if or_method else "NAME|PATH"
-    return typer.Option(*names, metavar=metavar, autocompletion=complete_model, help=help)
+    completed = complete_method if or_method else complete_model
+    return typer.Option(*names, metavar=metavar, autocompletion=completed, help=help)
 
 
 ModelOption = Annotated[
