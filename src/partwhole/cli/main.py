@@ -22,6 +22,7 @@ import typer
 import typer.main
 
 from partwhole._version import __version__
+from partwhole.cli.commands.benchmark import benchmark
 from partwhole.cli.commands.cache import cache
 from partwhole.cli.commands.dataset import dataset
 from partwhole.cli.commands.demo import demo
@@ -92,6 +93,12 @@ app.command(
         "partwhole evaluate --data DIR --set pfaust-h --model run0 --model run1 --read-out both --output errors",
     )
 )(evaluate)
+app.command(
+    epilog=_examples(
+        "partwhole benchmark --data DIR --set pfaust-h --output errors",
+        "partwhole benchmark --data scans --methods descriptors,fsp+zoomout,default --turn-parts",
+    )
+)(benchmark)
 app.command(epilog=_examples("partwhole models", "partwhole models default"))(models)
 app.command(
     epilog=_examples(
