@@ -52,6 +52,10 @@ class LearnedMethod(PairMethod):
         self.matcher, self.adapt = matcher, adapt
         named = f"{self.name}, adapted" if adapt else self.name
         super().__init__(matcher.config, {**matcher.card, "name": named})
+        if adapt and any(term.takes_truth for term in self.loss().terms()):
+            raise ValueError(
+                f"adapt={adapt}: the loss of {self.name} takes the ground truth, which a pair to match has not"
+            )
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.matcher!r})"
