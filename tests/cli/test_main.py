@@ -264,6 +264,10 @@ def test_an_interruption_that_is_ignored_or_heeded_by_others_stays_so(capfd: pyt
         signal.signal(signal.SIGINT, before)
 
 
+# options that take a method without weights as well
+METHODS_TOO = ("match a b --model", "evaluate -m")
+
+
 @pytest.mark.parametrize(
     "option",
     ["match a b --model", "view --model", "evaluate -m", "train --start", "demo --model", "reproduce pfaust -m"],
@@ -271,7 +275,7 @@ def test_an_interruption_that_is_ignored_or_heeded_by_others_stays_so(capfd: pyt
 def test_shells_complete_models_by_name_and_by_path(
     option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from partwhole.matching.network.weights import model_names
+    from partwhole.matching.network.weights import method_names, model_names
 
     (tmp_path / "runs/one").mkdir(parents=True)
     for file in ("runs/one/model.safetensors", "other.safetensors", "notes.txt"):
@@ -287,7 +291,8 @@ def test_shells_complete_models_by_name_and_by_path(
         return capsys.readouterr().out.split()
 
     monkeypatch.chdir(tmp_path)
-    assert offered("") == [*model_names(), "other.safetensors"]
+    methods = method_names() if option in METHODS_TOO else ()
+    assert offered("") == [*methods, *model_names(), "other.safetensors"]
     assert offered("def") == ["default"]
     assert offered("runs/") == offered("runs/o") == ["runs/one"]
     assert offered("no/where/") == [], "then shells go on with files of their own accord"

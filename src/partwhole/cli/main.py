@@ -34,6 +34,7 @@ from partwhole.cli.commands.models import models
 from partwhole.cli.commands.train import train
 from partwhole.cli.commands.transfer import transfer
 from partwhole.cli.commands.view import view
+from partwhole.experiments.matching.method_comparison import benchmark
 from partwhole.experiments.reproduce import reproduce
 
 _INTERRUPTED = 130
@@ -92,6 +93,12 @@ app.command(
         "partwhole evaluate --data DIR --set pfaust-h --model run0 --model run1 --read-out both --output errors",
     )
 )(evaluate)
+app.command(
+    epilog=_examples(
+        "partwhole benchmark --data DIR --set pfaust-h --output errors",
+        "partwhole benchmark --data scans --methods descriptors,fsp+zoomout,default --turn-parts",
+    )
+)(benchmark)
 app.command(epilog=_examples("partwhole models", "partwhole models default"))(models)
 app.command(
     epilog=_examples(

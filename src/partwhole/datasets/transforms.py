@@ -1,4 +1,4 @@
-"""Other versions of pairs: with fewer vertices, to train faster, and with parts in random orientations."""
+"""Other versions of pairs: with fewer vertices, to train faster, with parts in random orientations, or in other units."""
 
 from __future__ import annotations
 
@@ -93,6 +93,23 @@ def with_parts_turned(pairs: Iterable[Pair], *, seed: int = 0) -> list[Pair]:
             turned[key] = Mesh((part.vertices - part.vertices.mean(axis=0)) @ R.T, part.faces, name=part.name)
         found.append(replace(pair, part=turned[key]))
     return found
+
+
+def with_own_areas(pairs: Iterable[Pair]) -> list[Pair]:
+    """The same pairs with each part scaled to the area of its whole, as if every file were brought to one area by itself.
+
+    What a file's own units say about the size of a part against its whole is so lost.
+
+    Examples
+    --------
+    >>> from partwhole.datasets import random_cuts, sphere
+    >>> pair = with_own_areas([Pair.of_cut(random_cuts(sphere(300), seed=0))])[0]
+    >>> bool(np.isclose(pair.part.area, pair.whole.area))
+    True
+    """
+    return [
+        replace(pair, part=pair.part.scaled((pair.whole.area / pair.part.area) ** 0.5)) for pair in given_pairs(pairs)
+    ]
 
 
 def random_rotation(generator: np.random.Generator) -> np.ndarray:

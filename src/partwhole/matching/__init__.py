@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from partwhole.matching.matcher import Ensemble, Matcher
     from partwhole.matching.network.diffusion_net import DiffusionNet, Network
     from partwhole.matching.network.surface import Operators, Surface, SurfacePair, pair_weights, surface_of
-    from partwhole.matching.network.weights import card_of, model_names
+    from partwhole.matching.network.weights import card_of, method_names, model_names
     from partwhole.matching.readout.maps import Comparison, hard_map, soft_map, spectral_map
     from partwhole.matching.result import MatchResult
-    from partwhole.matching.search.method import Method
+    from partwhole.matching.search.method import Method, PairMethod
     from partwhole.matching.session import MatchSession, match
     from partwhole.matching.training.losses import CorrespondenceLoss, Loss, OrthogonalityLoss, WormholeLoss, distortion
     from partwhole.matching.training.prepared_pairs import PreparedPairs, prepare_pairs
@@ -58,6 +58,7 @@ __all__ = [
     "Operators",
     "OptimisationConfig",
     "OrthogonalityLoss",
+    "PairMethod",
     "PairStream",
     "PreparedPairs",
     "Refined",
@@ -73,6 +74,7 @@ __all__ = [
     "evaluate",
     "hard_map",
     "match",
+    "method_names",
     "model_names",
     "pair_weights",
     "prepare_pairs",
@@ -85,7 +87,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "network.weights": ("card_of", "model_names"),
+    "network.weights": ("card_of", "method_names", "model_names"),
     "evaluation": ("Benchmark", "evaluate"),
     "training.losses": ("CorrespondenceLoss", "Loss", "OrthogonalityLoss", "WormholeLoss", "distortion"),
     "result": ("MatchResult",),
@@ -95,7 +97,7 @@ _HOMES = {
     "training.refine": ("Refined", "refine"),
     "training.stream": ("PairStream",),
     "session": ("MatchSession", "match"),
-    "search.method": ("Method",),
+    "search.method": ("Method", "PairMethod"),
     "readout.maps": ("Comparison", "hard_map", "soft_map", "spectral_map"),
     "network.surface": ("Operators", "Surface", "SurfacePair", "pair_weights", "surface_of"),
     "training.steps": ("augmented",),

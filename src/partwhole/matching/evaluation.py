@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
@@ -160,20 +160,26 @@ class Benchmark:
         with self._filled_cache(method) as cache, on_free_cores():
             for number in range(len(self.pairs)):
                 self._tell(progress, number)
-                surfaces = self._surfaces(number, method, cache)
-                start = time.perf_counter()
-                found = searched(method, surfaces, MatchOptions(), scans=self._scans[number])
-                search_seconds = time.perf_counter() - start
-                for read_out, options in choices.items():
-                    start = time.perf_counter()
-                    vertex_map = self._lifted(number, map_from(method, found, options))
-                    seconds = search_seconds + time.perf_counter() - start
-                    results[read_out].append(self._result(number, vertex_map, seconds, thorough=thorough))
+                for read_out, result in self._results(number, method, choices, cache, thorough=thorough):
+                    results[read_out].append(result)
         self._tell(progress, len(self.pairs))
         return {
             read_out: Evaluation(results[read_out], self.protocol(method, options, weights))
             for read_out, options in choices.items()
         }
+
+    def of_pair(self, number: int, method: Method, *, read_out: ReadOut = READ_OUT, refine: int = 0) -> PairResult:
+        """The errors of a method on one pair, by its number, as `of` has them; for runs that are interrupted and go on.
+
+        Parameters
+        ----------
+        number : of the pair in `pairs`
+        method, read_out, refine : see `of`
+        """
+        choices = {read_out: MatchOptions(refine=refine, read_out=read_out)}
+        with on_free_cores():
+            ((_, result),) = self._results(number, method, choices, self._cache, thorough=True)
+        return result
 
     def results(
         self, method: Method, options: MatchOptions | None = None, *, progress: Progress | None = None
@@ -229,8 +235,28 @@ class Benchmark:
             read_out=options.read_out,
             refined=options.refine,
             weights=weights,
-            seeds=tuple(one.config.optimisation.seed for one in matchers),
+            seeds=() if weights == "none" else tuple(one.config.optimisation.seed for one in matchers),
         )
+
+    def _results(
+        self,
+        number: int,
+        method: Method,
+        choices: Mapping[ReadOut, MatchOptions],
+        cache: Cache | None,
+        *,
+        thorough: bool,
+    ) -> Iterator[tuple[ReadOut, PairResult]]:
+        """The errors on one pair with each read-out, after one search."""
+        surfaces = self._surfaces(number, method, cache)
+        start = time.perf_counter()
+        found = searched(method, surfaces, MatchOptions(), scans=self._scans[number])
+        search_seconds = time.perf_counter() - start
+        for read_out, options in choices.items():
+            start = time.perf_counter()
+            vertex_map = self._lifted(number, map_from(method, found, options))
+            seconds = search_seconds + time.perf_counter() - start
+            yield read_out, self._result(number, vertex_map, seconds, thorough=thorough)
 
     def _lifted(self, number: int, found: FoundMap) -> Int[np.ndarray, "p"]:
         """The map on every vertex of a part."""

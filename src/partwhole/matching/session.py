@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from partwhole.matching.cache.results import cached_result, model_key, result_key, store_result
 from partwhole.matching.confidence.constants import FEW_VERTICES
 from partwhole.matching.config import READ_OUT, MatchOptions, ReadOut, check_read_out
-from partwhole.matching.network.weights import model_path
+from partwhole.matching.network.weights import is_method_name, method_in, model_path
 from partwhole.matching.result import MatchResult
 from partwhole.matching.scans.prepare import (
     MOST_VERTICES,
@@ -61,7 +61,8 @@ def match(
     ----------
     part, whole : files, meshes, (vertices, faces), or meshes of trimesh, Open3D, PyVista or meshio. Points without faces, in
         a file, an array or a point cloud, are triangulated first
-    model : the name of a built-in model (see `model_names`), a file of weights, or a `Matcher` or other `Method`
+    model : the name of a built-in model or method (see `model_names` and `method_names`), a file of weights, or a `Matcher`
+        or other `Method`
     refine : steps of refinement on this pair, such as 15; 0: none
     read_out : "features", "spectral", "zoomout", "lateration" or "registration", see `MatchOptions`
     units : "auto", "same", "any", a factor, or those of part and whole such as "mm:m"; see `scaling_of`
@@ -89,7 +90,7 @@ class MatchSession:
 
     Parameters
     ----------
-    model : the name of a built-in model, a file of weights, or a `Method`
+    model : the name of a built-in model or method, a file of weights, or a `Method`
     options : see `MatchOptions`
     units, max_vertices, device, cache : see `match`
     """
@@ -114,6 +115,10 @@ class MatchSession:
         self._templates = Templates()
         self._path: Path | None = None
         self._method: Method | None = None
+        if isinstance(model, str) and is_method_name(model):
+            from partwhole.matching.methods import built_in_method
+
+            model = built_in_method(model, device=device)
         if isinstance(model, str | os.PathLike):
             self._path = model_path(model)
         else:
@@ -177,9 +182,14 @@ class MatchSession:
 
     def _loaded(self) -> Method:
         if self._method is None:
+            assert self._path is not None
+            if method_in(self._path) is not None:
+                from partwhole.matching.methods import load_method
+
+                self._method = load_method(self._path, device=self._device)
+                return self._method
             from partwhole.matching.matcher import Matcher
 
-            assert self._path is not None
             self._method = Matcher.load(self._path, device=self._device)
         return self._method
 

@@ -17,6 +17,9 @@ from partwhole.spectral.functional_maps import (
     vertex_map_from_functional_map,
     zoomout,
 )
+from partwhole.spectral.kernel_matching import KernelMatch, kernel_matching
+from partwhole.spectral.regularised import penalties, regularised_map
+from partwhole.spectral.shot import local_frames, shot
 from partwhole.spectral.signatures import (
     heat_kernel_signature,
     heat_times,
@@ -27,6 +30,7 @@ from partwhole.spectral.signatures import (
 __all__ = [
     "Eigenpairs",
     "Gradients",
+    "KernelMatch",
     "Laplacian",
     "ZoomOut",
     "cached_eigenpairs",
@@ -35,8 +39,13 @@ __all__ = [
     "gradients",
     "heat_kernel_signature",
     "heat_times",
+    "kernel_matching",
     "laplacian",
+    "local_frames",
     "partial_rank",
+    "penalties",
+    "regularised_map",
+    "shot",
     "spectral_gradients",
     "vertex_map_from_functional_map",
     "wave_energies",

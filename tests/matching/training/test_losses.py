@@ -20,7 +20,7 @@ from partwhole.matching import (
     prepare_pairs,
 )
 from partwhole.matching.network.surface import low_passed
-from partwhole.matching.training.losses import Loss, LossSum, pulled_back
+from partwhole.matching.training.losses import Loss, LossSum, LowPassAreaLoss, pulled_back
 
 
 def symmetric(n: int, rng: np.random.Generator) -> np.ndarray:
@@ -303,3 +303,18 @@ def test_correspondence_is_finite_where_the_soft_map_is_0(pair) -> None:
 def test_correspondence_needs_the_truth(pair, P) -> None:
     with pytest.raises(ValueError, match="needs the ground truth of the part"):
         CorrespondenceLoss()(P, *pair)
+
+
+def test_the_low_pass_area_loss_is_its_formula(stock) -> None:
+    part, whole = stock.surfaces(*stock.pairs[0])
+    P = torch.softmax(torch.randn(len(part), len(whole), generator=torch.Generator().manual_seed(0)), dim=1)
+    functions, areas = part.functions[:, :8], torch.diag(part.mass)
+    pulled = P @ torch.diag(1 / whole.mass) @ P.T @ areas - torch.eye(len(part))
+    expected = (functions.T @ areas @ pulled @ functions).square().sum()
+    found = LowPassAreaLoss(eigenpairs=8)(P, part, whole)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_the_low_pass_area_loss_is_zero_where_areas_are_kept(stock) -> None:
+    _, whole = stock.surfaces(*stock.pairs[0])
+    assert LowPassAreaLoss(eigenpairs=8)(torch.eye(len(whole)), whole, whole).item() < 1e-8

@@ -25,7 +25,7 @@ from partwhole.cli.shared.data_options import (
     with_ground_truth,
 )
 from partwhole.cli.shared.evaluation_output import WRITES, MeasuredModel, write_evaluation
-from partwhole.cli.shared.imported import can_be_cached, load_methods, weight_files
+from partwhole.cli.shared.imported import can_be_cached, load_methods, weight_files, weights_of
 from partwhole.cli.shared.options import (
     CacheOption,
     Device,
@@ -252,12 +252,11 @@ def _measured(
     changed: dict[str, Any] = {} if truth is None else {"ground_truth": truth}
     rows = []
     for name, matcher in matchers.items():
-        weights = matcher.card.get("weights")
         found = benchmark.by_read_out(
             matcher,
             read_outs,
             refine=refine,
-            weights=weights if weights in ("final", "validated", "best-on-test") else "final",
+            weights=weights_of(matcher),
             progress=report,
         )
         for read_out, measured in found.items():

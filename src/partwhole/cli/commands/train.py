@@ -11,6 +11,7 @@ import typer
 
 from partwhole.cli.shared.config_options import (
     IterationsOption,
+    LearnedOption,
     ListPresetsOption,
     PresetOption,
     ResumeOption,
@@ -74,7 +75,7 @@ from partwhole.cli.shared.recipe_options import (
 )
 from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.datasets.transforms import with_fewer_vertices
-from partwhole.matching.config import PRESETS
+from partwhole.matching.config import PRESETS, TrainingConfig
 
 if TYPE_CHECKING:
     from partwhole.datasets import PairRecipe
@@ -95,6 +96,7 @@ def train(
     assets: AssetsOption = None,
     blocks: BlocksOption = None,
     preset: PresetOption = None,
+    method: LearnedOption = None,
     changes: WithOption = None,
     iterations: IterationsOption = None,
     seed: SeedOption = None,
@@ -128,6 +130,7 @@ def train(
                 "--recipe": recipe,
                 "--blocks": blocks,
                 "--preset": preset,
+                "--method": method,
                 "--with": changes,
                 "--iterations": iterations,
                 "--seed": seed,
@@ -142,12 +145,15 @@ def train(
         folder, request = resume, TrainRequest.read(resume).moved(data, device, assets)
     else:
         not_asked = {"--validate": validate or None, "--watch-test": watch_test or None, "--teacher": teacher}
+        not_asked["--method"] = method
         check_recipe_words(
             recipe, {"--data": data, "--set": which, **not_asked}, only={"--assets": assets, "--blocks": blocks}
         )
         chosen = None if recipe else guess_set(data, which, note=console.note)
+        base = None if method is None else _published(method, chosen, {"--preset": preset, "--start": start})
         preset = preset or ("default" if recipe else chosen if chosen in PRESETS else None)
-        config = chosen_config(preset, changes or (), iterations=iterations, seed=seed, evaluations=_EVALUATIONS)
+        numbers = {"iterations": iterations, "seed": seed, "evaluations": _EVALUATIONS}
+        config = chosen_config(preset, changes or (), **numbers, base=base)
         request = TrainRequest(
             data=None if data is None else str(data.resolve()),
             set=chosen,
@@ -163,9 +169,23 @@ def train(
             recipe=recipe,
             assets=None if assets is None else str(assets.resolve()),
             blocks=(blocks or BLOCKS) if recipe else None,
+            method=method,
         )
         folder = output or Path(f"{request.label}-seed{config.optimisation.seed}")
     _run(request, folder, console, resume=resume is not None, workers=workers, cache=cache)
+
+
+def _published(method: str, chosen: str | None, given: dict[str, Any]) -> TrainingConfig:
+    """The settings of a published method, for shapes that stand as those of this set."""
+    check_torch("cpu")
+    from partwhole.matching.methods import learned_method
+
+    config = learned_method(method).published
+    misplaced = [option for option, value in given.items() if value is not None]
+    if misplaced:
+        raise ValueError(f"{misplaced[0]} does not go with --method {method}, which has its own; leave one of them out")
+    of_set = PRESETS.get(chosen or "")
+    return config if of_set is None else config.with_changes(vertical=of_set.search.vertical)
 
 
 def _refuse_when_resuming(given: dict[str, Any]) -> None:
@@ -301,17 +321,23 @@ def _trained(
     start, teacher = (
         None if file is None else load_model(file, request.device) for file in (request.start, request.teacher)
     )
-    if takes_distances(request.config, teacher=teacher):
+    learned: dict[str, Any] = {}
+    if request.method is not None:
+        from partwhole.matching.methods import learned_method
+
+        made = learned_method(request.method)(config=request.config)
+        learned = {"loss": made.loss(), "network": made.trainable(), "method": request.method}
+    if takes_distances(request.config, loss=learned.get("loss"), teacher=teacher):
         masks = request.config.loss.masked_sides == "both"
         check_memory([*held, *unseen], device=request.device, for_loss=True, whole_masks=masks)
     knobs: dict[str, Any] = {"teacher": teacher, "progress": report, **options}
-    prepared = prepared_for(held, request.config, **knobs)
-    validation = prepared_for(unseen, request.config, **knobs) if unseen else None
+    prepared = prepared_for(held, request.config, loss=learned.get("loss"), **knobs)
+    validation = prepared_for(unseen, request.config, loss=learned.get("loss"), **knobs) if unseen else None
     for note in prepared.notes:
         console.note(note)
     with stop_signal() as stop:
         knobs |= {"start": start, "folder": folder, "resume": resume, "heartbeat": Heartbeat(report, stop)}
-        return train(prepared, request.config, validation=validation, watch=watch, **knobs)
+        return train(prepared, request.config, validation=validation, watch=watch, **learned, **knobs)
 
 
 def _note_small_meshes(held: list[Pair], request: TrainRequest, console: Console) -> None:

@@ -22,6 +22,13 @@ SEARCH_CHOICES = tuple(field.name for field in fields(SearchConfig))
 # weight of the maps of a teacher, unless it is given
 _TEACHER_WEIGHT = 3.0
 
+
+def _complete_learned(incomplete: str) -> list[str]:
+    from partwhole.matching.network.weights import LEARNED
+
+    return [name for name in LEARNED if name.startswith(incomplete)]
+
+
 PresetOption = Annotated[
     str | None, typer.Option(help=f"Settings to start from: {', '.join(PRESETS)}; those of the data set if not given.")
 ]
@@ -72,6 +79,16 @@ WorkersOption = Annotated[
         help="Processes that compute eigenfunctions, or that make the pairs of a recipe; by the cores if not given.",
     ),
 ]
+LearnedOption = Annotated[
+    str | None,
+    typer.Option(
+        "--method",
+        metavar="NAME",
+        help="Train a published method, with its network, loss and settings: dpfm, dpfm-holes, geomfmaps, unsupervised-dpfm, "
+        "robust-fmnet, direct-match-net or direct-match-net-lpf.",
+        autocompletion=_complete_learned,
+    ),
+]
 ListPresetsOption = Annotated[
     bool, typer.Option("--list-presets", help="Print the presets and all settings, and exit.")
 ]
@@ -95,6 +112,7 @@ class TrainRequest:
     recipe : that makes the pairs; None: they are those of the data set
     assets : folder of the files it needs
     blocks : so many it makes, at most
+    method : published method whose loss and network are trained; None: the loss and the network of the settings
     """
 
     data: str | None
@@ -110,12 +128,14 @@ class TrainRequest:
     recipe: RecipeName | None = None
     assets: str | None = None
     blocks: int | None = None
+    method: str | None = None
 
     @property
     def label(self) -> str:
         """Name of the run: the data set, the recipe, or the folder of the user's own pairs."""
         own = Path(self.data).name if self.data and self.set == "folder" else None
-        return own or self.set or f"recipe-{self.recipe}"
+        named = own or self.set or f"recipe-{self.recipe}"
+        return f"{self.method}-{named}" if self.method else named
 
     def to_json(self) -> dict[str, Any]:
         """All fields, as JSON can hold them."""
@@ -160,6 +180,7 @@ def chosen_config(
     iterations: int | None = None,
     seed: int | None = None,
     evaluations: int | None = None,
+    base: TrainingConfig | None = None,
 ) -> TrainingConfig:
     """A preset, or the defaults, with what the user changed.
 
@@ -169,6 +190,7 @@ def chosen_config(
     changes : "name=value" each
     iterations, seed : the same, with options of their own
     evaluations : so many on the way, if iterations are changed and evaluate_every is not
+    base : in the place of the preset
 
     Examples
     --------
@@ -176,7 +198,7 @@ def chosen_config(
     >>> config.loss.temperature, config.optimisation.iterations, config.augmentation.rotation, config.augmentation.scaling
     (0.07, 500, 30.0, (0.8, 1.2))
     """
-    config = TrainingConfig() if name is None else preset(name)
+    config = base or (TrainingConfig() if name is None else preset(name))
     given = changed_choices(changes)
     for option, value in (("iterations", iterations), ("seed", seed)):
         if option in given and value is not None:

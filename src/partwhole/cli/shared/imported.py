@@ -1,25 +1,42 @@
-"""Methods from Python: `--model package.module:name`, where the name is a `Method`, or a function or class that gives one."""
+"""Methods by name: built-in ones, and those from Python.
+
+`--model package.module:name`, where the name is a `Method`, or a function or class that gives one.
+"""
 
 from __future__ import annotations
 
 import difflib
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from partwhole.cli.shared.console import Console
-from partwhole.cli.shared.options import Device, is_import_path, load_models, model_file
+from partwhole.cli.shared.options import Device, is_import_path, is_method, labelled_files, model_file
+from partwhole.evaluation.protocol import Weights
 
 if TYPE_CHECKING:
     from partwhole.matching.search.method import Method
 
 
 def weight_files(models: Sequence[str | Path]) -> list[Path]:
-    """The files that these models are read from; a method from Python has none."""
-    return [model_file(model) for model in models if not is_import_path(model)]
+    """The files that these models are read from; a method has none."""
+    return [model_file(model) for model in models if not is_method(model)]
+
+
+def named_method(text: str, device: Device) -> Method:
+    """The `Method` that a name or an import path stands for, see `is_method`."""
+    if is_import_path(text):
+        return imported_method(text, device)
+    from partwhole.matching.methods import built_in_method
+
+    try:
+        return built_in_method(text, device=device)
+    except ValueError as error:  # the remedy, in the words of the command line
+        raise ValueError(re.sub(r"device='(\w+)'", r"--device \1", str(error))) from None
 
 
 def imported_method(text: str, device: Device) -> Method:
@@ -53,15 +70,24 @@ def imported_method(text: str, device: Device) -> Method:
 
 
 def load_methods(models: Sequence[str | Path], device: Device) -> dict[str, Method]:
-    """Models by name, see `load_models`, and methods by their import paths; in the order they were given."""
-    matchers = iter(load_models([Path(model) for model in models if not is_import_path(model)], device).items())
+    """Models by name, see `labelled_files`, and methods by theirs or their import paths; in the order they were given."""
+    from partwhole.matching.methods import load_method
+
+    files = labelled_files([Path(model) for model in models if not is_method(model)])
+    matchers = iter([(label, load_method(file, device=device)) for label, file in files.items()])
     found: dict[str, Method] = {}
     for model in map(str, models):
-        label, method = (model, imported_method(model, device)) if is_import_path(model) else next(matchers)
+        label, method = (model, named_method(model, device)) if is_method(model) else next(matchers)
         if label in found:
             raise ValueError(f"--model {label} is given twice")
         found[label] = method
     return found
+
+
+def weights_of(method: Method) -> Weights:
+    """Which weights these are, for the protocol: as the card of the method says, or the final ones."""
+    said = method.card.get("weights")
+    return next((known for known in get_args(Weights) if known == said), "final")
 
 
 def can_be_cached(method: Method, console: Console) -> bool:

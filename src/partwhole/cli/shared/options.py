@@ -76,6 +76,13 @@ def complete_model(incomplete: str) -> list[str]:
     return [name for name in ("default", *model_names()) if name.startswith(incomplete)] + paths
 
 
+def complete_method(incomplete: str) -> list[str]:
+    """The same with the methods without weights."""
+    from partwhole.matching.network.weights import method_names
+
+    return [name for name in method_names() if name.startswith(incomplete)] + complete_model(incomplete)
+
+
 MethodOption = Annotated[
     DistanceMethod,
     typer.Option(
@@ -112,7 +119,8 @@ CacheOption = Annotated[
 def model_option(*names: str, help: str, or_method: bool = False) -> Any:
     """An option that names a model; with `or_method` also one that names a method from Python."""
     metavar = "NAME|PATH|MODULE:NAME" if or_method else "NAME|PATH"
-    return typer.Option(*names, metavar=metavar, autocompletion=complete_model, help=help)
+    completed = complete_method if or_method else complete_model
+    return typer.Option(*names, metavar=metavar, autocompletion=completed, help=help)
 
 
 ModelOption = Annotated[
@@ -128,8 +136,8 @@ MethodModelOption = Annotated[
     model_option(
         "--model",
         "-m",
-        help="Model to match with: a built-in model, a .safetensors file, the folder of a training run, or a Method from "
-        "Python, as in my_package.module:MyMethod.",
+        help="Model to match with: a built-in model or method (see partwhole models), a .safetensors file, the folder of a "
+        "training run, or a Method from Python, as in my_package.module:MyMethod.",
         or_method=True,
     ),
 ]
@@ -138,8 +146,8 @@ ModelsOption = Annotated[
     model_option(
         "--model",
         "-m",
-        help="A built-in model, a .safetensors file, the folder of a training run, or a Method from Python, as in "
-        "my_package.module:MyMethod; may be repeated.",
+        help="A built-in model or method (see partwhole models), a .safetensors file, the folder of a training run, or a "
+        "Method from Python, as in my_package.module:MyMethod; may be repeated.",
         or_method=True,
     ),
 ]
@@ -221,11 +229,16 @@ def load_models(paths: Sequence[Path], device: Device) -> dict[str, Matcher]:
     """Models by name: that of their file or of their run, with the folders above where names are the same."""
     from partwhole.matching.matcher import Matcher
 
+    return {label: Matcher.load(file, device=device) for label, file in labelled_files(paths).items()}
+
+
+def labelled_files(paths: Sequence[Path]) -> dict[str, Path]:
+    """Files of weights by the names that `load_models` gives them."""
     files = [model_file(path) for path in paths]
     repeated = [path for place, path in enumerate(files) if path.resolve() in {p.resolve() for p in files[:place]}]
     if repeated:
         raise ValueError(f"--model {repeated[0]} is given twice")
-    return {label: Matcher.load(file, device=device) for label, file in zip(_labels(files), files, strict=True)}
+    return dict(zip(_labels(files), files, strict=True))
 
 
 def open_session(
@@ -242,12 +255,12 @@ def open_session(
     """
     from partwhole.matching.session import MatchSession
 
-    if not is_import_path(model):
+    if not is_method(model):
         return MatchSession(model_file(model), options, **sizes, device=device, cache=cache)
-    from partwhole.cli.shared.imported import can_be_cached, imported_method
+    from partwhole.cli.shared.imported import can_be_cached, named_method
 
     check_torch(device)
-    method = imported_method(model, device)
+    method = named_method(model, device)
     cache = cache if cache is not None and can_be_cached(method, console) else None
     return MatchSession(method, options, **sizes, device=device, cache=cache)
 
@@ -259,6 +272,17 @@ def is_import_path(model: str | Path) -> bool:
     (True, False, False)
     """
     return bool(_IMPORT_PATH.fullmatch(str(model))) and not Path(model).exists()
+
+
+def is_method(model: str | Path) -> bool:
+    """Whether this names a `Method` and no weights: a built-in one, or one from Python.
+
+    >>> is_method("pfm"), is_method("default+zoomout"), is_method("mine.methods:Signatures"), is_method("default")
+    (True, True, True, False)
+    """
+    from partwhole.matching.network.weights import is_method_name
+
+    return is_import_path(model) or (is_method_name(str(model)) and not Path(model).exists())
 
 
 def model_file(given: str | Path) -> Path:

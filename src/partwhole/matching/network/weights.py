@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from partwhole._version import __version__
 from partwhole.store.arguments import how_to_install, in_short
@@ -23,6 +24,37 @@ if TYPE_CHECKING:
 _ENDING = ".safetensors"
 # the model that is taken where none is named, and that the name `default` stands for
 DEFAULT = "any-pose"
+
+
+class MethodEntry(NamedTuple):
+    """A class of `partwhole.matching.methods`, and what it is for."""
+
+    kind: str
+    purpose: str
+
+
+# methods without weights, by the names that they go by where a model is asked for
+METHODS: Mapping[str, MethodEntry] = MappingProxyType(
+    {
+        "descriptors": MethodEntry("DescriptorMaps", "Functional map from SHOT descriptors; the baseline."),
+        "pfm": MethodEntry("PFM", "Partial functional maps (2017): map and region in turn; minutes a pair."),
+        "fsp": MethodEntry("FSP", "Fully spectral partial matching (2017): a rotated basis of eigenfunctions."),
+    }
+)
+# methods with a network, by the names that `partwhole train --method` and the cards of their weights have
+LEARNED: Mapping[str, MethodEntry] = MappingProxyType(
+    {
+        "dpfm": MethodEntry("DPFM", "Deep partial functional maps (2021), as for cuts; supervised."),
+        "dpfm-holes": MethodEntry("DPFMHoles", "Deep partial functional maps (2021), as for holes; supervised."),
+        "geomfmaps": MethodEntry("GeomFMaps", "Geometric functional maps (2020); supervised."),
+        "unsupervised-dpfm": MethodEntry("UnsupervisedDPFM", "Maps that are inverse to each other; unsupervised."),
+        "robust-fmnet": MethodEntry("RobustFMNet", "Spectral maps that agree with soft maps (2023); unsupervised."),
+        "direct-match-net": MethodEntry("DirectMatchNet", "Distances of all pairs are kept (2024); unsupervised."),
+        "direct-match-net-lpf": MethodEntry("DirectMatchNetLPF", "The same with areas kept coarsely; a guess."),
+    }
+)
+# what may follow the name of a method or a built-in model, after a +
+REFINEMENTS = ("zoomout", "pmf")
 
 
 def models_folder() -> Path:
@@ -45,6 +77,57 @@ def model_names() -> tuple[str, ...]:
     return tuple(sorted(found, key=lambda name: (name != DEFAULT, name)))
 
 
+def method_names() -> tuple[str, ...]:
+    """The names of the methods without weights, which may be given wherever a model is, also with `+zoomout` or `+pmf`.
+
+    Examples
+    --------
+    >>> method_names()
+    ('descriptors', 'pfm', 'fsp')
+    """
+    return tuple(METHODS)
+
+
+def is_method_name(model: object) -> bool:
+    """Whether this names a method without weights, or a refinement of one or of a built-in model.
+
+    Examples
+    --------
+    >>> is_method_name("pfm"), is_method_name("default+zoomout"), is_method_name("default"), is_method_name("a+b.safetensors")
+    (True, True, False, False)
+    """
+    if not isinstance(model, str):
+        return False
+    base, *refinements = model.split("+")
+    return base in METHODS or (bool(refinements) and base in ("default", *model_names()))
+
+
+def check_method_name(name: str) -> None:
+    """Raise ValueError, with the nearest name, unless `is_method_name`, and every refinement is known."""
+    base, *refinements = name.split("+")
+    unknown = [one for one in refinements if one not in REFINEMENTS]
+    if is_method_name(name) and not unknown:
+        return
+    known = REFINEMENTS if unknown else (*METHODS, "default", *model_names())
+    near = difflib.get_close_matches(unknown[0] if unknown else base, known, n=1)
+    meant = f"did you mean {near[0]!r}? " if near else ""
+    what = f"refinement {unknown[0]!r}" if unknown else f"method {base!r}"
+    raise ValueError(f"there is no {what}; {meant}there are {', '.join(known)}")
+
+
+def method_in(path: str | Path) -> str | None:
+    """The name of the learned method that a file of weights belongs to; None for a model, and for what is no such file."""
+    _, load_header, Damaged = _safetensors()
+    try:
+        with load_header(Path(path)) as file:
+            found = json.loads((file.metadata() or {}).get("card", "null"))
+    except (Damaged, OSError, ValueError, RecursionError):
+        # whoever reads the file says what is wrong with it
+        return None
+    name = found.get("method") if isinstance(found, dict) else None
+    return name if name in LEARNED else None
+
+
 def card_of(name: str) -> str:
     """What is known about a built-in model: its data and their terms, protocol and errors; Markdown."""
     card = built_in_path(name).with_suffix(".md")
@@ -57,7 +140,9 @@ def built_in_path(name: str) -> Path:
     meant = DEFAULT if name == "default" else name
     if meant in names:
         return models_folder() / f"{meant}{_ENDING}"
-    near = difflib.get_close_matches(name, ("default", *names) if names else (), n=1)
+    if name in METHODS:
+        raise ValueError(f"{name} is a method without weights: use partwhole.matching.methods.{METHODS[name].kind}()")
+    near = difflib.get_close_matches(name, ("default", *names, *METHODS) if names else (), n=1)
     meant = f"did you mean {near[0]!r}? " if near else ""
     there = f"there are {', '.join(names)}" if names else "this installation has none"
     raise ValueError(f"there is no built-in model {name!r}; {meant}{there}; or give a file of weights")

@@ -146,19 +146,23 @@ class Comparison:
     ----------
     part, whole : features
     no_match : similarity below which a vertex of the part has no match on the whole; None: every vertex has one
+    vertex_map : the map, where the method has one of its own; None: that of the most similar features
     """
 
     part: Float[Tensor, "p f"]
     whole: Float[Tensor, "n f"]
     no_match: float | None = None
+    vertex_map: Int[Tensor, "p"] | None = None
 
     def nearest(self, suits: Float[Tensor, "p n"] | None = None) -> Int[Tensor, "p"]:
-        """For each vertex of the part the most similar vertex of the whole.
+        """For each vertex of the part the most similar vertex of the whole, or that of the method's own map.
 
         Parameters
         ----------
         suits : is added to the similarities, where more than features is known
         """
+        if self.vertex_map is not None:
+            return self.vertex_map
         if suits is None:
             return hard_map(self.part, self.whole)
         one, other = normalize(self.part, dim=-1), normalize(self.whole, dim=-1)

@@ -2,7 +2,8 @@
 
 `Matcher`, a trained network, is one; so is `Ensemble`. Another method is a class that encodes a surface and compares two:
 everything else, from files to a map with its confidence, is the same for all methods, see
-`partwhole.match(part, whole, model=method)` and `partwhole.evaluate(method, pairs)`.
+`partwhole.match(part, whole, model=method)` and `partwhole.evaluate(method, pairs)`. A `PairMethod` sees part and whole at
+once, and gives the map itself.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from partwhole.matching.config import TrainingConfig
-from partwhole.matching.network.surface import Surface
+from partwhole.matching.network.surface import Surface, SurfacePair
 from partwhole.matching.readout.maps import Comparison
 from partwhole.store.cache import hash_of
 
@@ -63,6 +64,28 @@ class Method(ABC):
     def fit(self, pairs: Any, **options: Any) -> Method:
         """This method trained on pairs; options are those of `train`."""
         raise ValueError(f"{type(self).__name__} has nothing to learn; use it as it is")
+
+
+class PairMethod(Method):
+    """A method that sees part and whole at once, and gives the map itself. A subclass gives `compare_pair`.
+
+    Nothing is searched for it but the scale, where that is not known: no orientation, and the part is not aligned to the
+    whole. So the map before its read-out is the one that the method is published with.
+    """
+
+    @property
+    def sees_orientation(self) -> bool:
+        return False
+
+    @abstractmethod
+    def compare_pair(self, pair: SurfacePair) -> Comparison:
+        """Features of part and whole, and the map in `Comparison.vertex_map`."""
+
+    def encode(self, surface: Surface) -> Float[Tensor, "n f"]:
+        raise ValueError(f"{type(self).__name__} sees part and whole at once; use compare_pair")
+
+    def compare(self, of_part: Float[Tensor, "p f"], of_whole: Float[Tensor, "n f"]) -> list[Comparison]:
+        raise ValueError(f"{type(self).__name__} sees part and whole at once; use compare_pair")
 
 
 def check_method(given: object, name: str = "matcher") -> None:

@@ -36,7 +36,7 @@ from partwhole.matching.search.constants import (
     STRETCHED,
 )
 from partwhole.matching.search.landmarks import landmark_distances, nearness, starts
-from partwhole.matching.search.method import Method
+from partwhole.matching.search.method import Method, PairMethod
 from partwhole.matching.search.orientation import (
     all_axes,
     candidate_axes,
@@ -182,6 +182,8 @@ class _Search:
         self.any_way_up = max(self.config.alignments, ALIGNMENTS_ANY_WAY_UP)
         if not method.sees_orientation:
             self.axes, self.assumed, self.yaw_steps, self.alignments = ((self.config.vertical,),) * 2, False, 1, 0
+            if isinstance(method, PairMethod):
+                self.others = ()
             return
         unknown = len(self.axes[0]) * len(self.axes[1]) > 1
         self.alignments = self.any_way_up if unknown else max(self.config.alignments, LEAST_ALIGNMENTS)
@@ -205,9 +207,13 @@ class _Search:
         vertical = self.config.vertical
         part = rotated(resized(self.pair.part, factor), rotation_to_vertical(up[0], vertical))
         whole = rotated(self.pair.whole, rotation_to_vertical(up[1], vertical))
+        moved = self.pair.moved(part, whole, factor)
+        landmarks = landmark_distances(part, whole, self.landmarks) if self.landmarks else None
+        if isinstance(self.method, PairMethod):
+            chosen = _in_place(self.method, self.method.compare_pair(moved), part, whole, landmarks)
+            return SearchResult(moved, factor, up, (chosen,), chosen, landmarks)
         whole_steps = self.config.whole_yaw_steps if yaw_steps > 1 else 1
         known = self.encodings(whole, up[1], whole_steps) if self.encodings else None
-        landmarks = landmark_distances(part, whole, self.landmarks) if self.landmarks else None
         candidates = candidates_at(
             self.method,
             part,
@@ -218,7 +224,6 @@ class _Search:
             alignments=alignments,
             landmarks=landmarks,
         )
-        moved = self.pair.moved(part, whole, factor)
         return SearchResult(moved, factor, up, tuple(candidates), best(candidates), landmarks)
 
     def best_axes(self, of_part: Sequence[str], of_whole: Sequence[str]) -> tuple[str, str]:
@@ -369,8 +374,9 @@ def _in_place(
 def _placed(
     method: Method, compared: Comparison, part: Surface, whole: Surface, landmarks: LandmarkDistances | None = None
 ) -> Candidate:
-    """The map by features, place, and landmarks where there are some, with its score."""
-    nearest = placed_map(compared, part, whole, None if landmarks is None else landmarks.suits)
+    """The map by features, place, and landmarks where there are some, or that of a method's own, with its score."""
+    own, suits = compared.vertex_map, None if landmarks is None else landmarks.suits
+    nearest = placed_map(compared, part, whole, suits) if own is None else own
     weights = method.config.search.score_weights
     alike = feature_similarity(nearest, compared.part, compared.whole, part)
     value = score(nearest, part, whole, weights=weights, similarity=alike)

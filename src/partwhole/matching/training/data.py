@@ -142,7 +142,7 @@ def prepared_for(
     options : of `prepare_pairs`
     """
     distances = takes_distances(config, loss=loss, teacher=teacher)
-    supervised = config.loss.correspondence_weight > 0 and teacher is None
+    supervised = any(term.takes_truth for term in (loss or loss_of(config)).terms()) and teacher is None
     return prepare_pairs(pairs, config, for_loss=distances, truth=supervised, **options)
 
 

@@ -97,6 +97,10 @@ class Loss(ABC):
 
     # whether geodesic distances must be known; they cost more than everything else that is prepared
     takes_distances: ClassVar[bool] = True
+    # whether the ground truth of the pairs must be known
+    takes_truth: ClassVar[bool] = False
+    # whether a step of training with it can be recorded on a GPU, which asks that nothing waits for a result
+    can_be_recorded: ClassVar[bool] = True
 
     @property
     @abstractmethod
@@ -107,12 +111,43 @@ class Loss(ABC):
     def __call__(self, P: Float[Tensor, "p n"], part: Surface, whole: Surface) -> Float[Tensor, ""]:
         """The value of the loss."""
 
+    def on_features(
+        self,
+        of_part: Float[Tensor, "p f"],
+        of_whole: Float[Tensor, "n f"],
+        P: Float[Tensor, "p n"],
+        part: Surface,
+        whole: Surface,
+    ) -> Float[Tensor, ""]:
+        """The value of the loss, where features are known beside their soft map."""
+        return self(P, part, whole)
+
     def terms(self) -> tuple[Loss, ...]:
         """The losses that this one is the sum of."""
         return (self,)
 
     def __add__(self, other: Loss) -> Loss:
         return LossSum((*self.terms(), *other.terms()))
+
+
+class FeatureLoss(Loss):
+    """A loss of features: it has `on_features`, and a soft map alone does not determine it."""
+
+    can_be_recorded: ClassVar[bool] = False
+
+    def __call__(self, P: Float[Tensor, "p n"], part: Surface, whole: Surface) -> Float[Tensor, ""]:
+        raise ValueError(f"{type(self).__name__} is a loss of features, and not of a soft map; use on_features")
+
+    @abstractmethod
+    def on_features(
+        self,
+        of_part: Float[Tensor, "p f"],
+        of_whole: Float[Tensor, "n f"],
+        P: Float[Tensor, "p n"],
+        part: Surface,
+        whole: Surface,
+    ) -> Float[Tensor, ""]:
+        """The value of the loss."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -203,6 +238,31 @@ class OrthogonalityLoss(Loss):
 
 
 @dataclass(frozen=True)
+class LowPassAreaLoss(Loss):
+    """weight · ‖Φ†(P A_whole⁻¹ Pᵀ A_part − I) Φ‖²_F, Φ the first eigenfunctions of the part: areas are kept, seen coarsely.
+
+    What a function on the part loses when it is spread over the whole and pulled back; nothing if P takes areas to equal
+    areas. With Q = PᵀA_part Φ it is ‖Qᵀ A_whole⁻¹ Q − I‖², without a functional map.
+    """
+
+    weight: float = 1.0
+    eigenpairs: int = 50
+
+    takes_distances: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        return "low-pass area"
+
+    def __call__(self, P: Float[Tensor, "p n"], part: Surface, whole: Surface) -> Float[Tensor, ""]:
+        functions = part.functions[:, : self.eigenpairs]
+        Q = P.T @ (functions * part.mass[:, None])
+        # vertices that only fill up a batch have no area, and nothing is taken to them
+        spread = Q.T @ (Q / whole.mass.clamp(min=_SMALLEST)[:, None])
+        return self.weight * (spread - torch.eye(len(spread), device=P.device)).square().sum()
+
+
+@dataclass(frozen=True)
 class CorrespondenceLoss(Loss):
     """weight · Σ_i a_i (−log P_{i, truth of i}), a_i the share of vertex i in the area of those whose truth is known.
 
@@ -212,6 +272,7 @@ class CorrespondenceLoss(Loss):
     weight: float = 1.0
 
     takes_distances: ClassVar[bool] = False
+    takes_truth: ClassVar[bool] = True
 
     @property
     def name(self) -> str:
@@ -243,6 +304,16 @@ class LossSum(Loss):
 
     def __call__(self, P: Float[Tensor, "p n"], part: Surface, whole: Surface) -> Float[Tensor, ""]:
         return torch.stack([loss(P, part, whole) for loss in self.summands]).sum()
+
+    def on_features(
+        self,
+        of_part: Float[Tensor, "p f"],
+        of_whole: Float[Tensor, "n f"],
+        P: Float[Tensor, "p n"],
+        part: Surface,
+        whole: Surface,
+    ) -> Float[Tensor, ""]:
+        return torch.stack([loss.on_features(of_part, of_whole, P, part, whole) for loss in self.summands]).sum()
 
 
 def configured_by(loss: Loss, config: TrainingConfig) -> TrainingConfig:

@@ -77,8 +77,9 @@ def losses_of_pairs(
         features = [network.encode(seen(surface)) for surface in surfaces]
     terms = []
     for (part, whole), of_part, of_whole in zip(pairs, features[: len(pairs)], features[len(pairs) :], strict=True):
-        P = soft_map(*network.pair(of_part, of_whole), config.loss.temperature, absent=whole.absent)
-        terms.append(torch.stack([term(P, part, whole) for term in loss.terms()]))
+        seen_together = network.pair(of_part, of_whole)
+        P = soft_map(*seen_together, config.loss.temperature, absent=whole.absent)
+        terms.append(torch.stack([term.on_features(*seen_together, P, part, whole) for term in loss.terms()]))
     return terms[0] if len(terms) == 1 else torch.stack(terms).mean(dim=0)
 
 

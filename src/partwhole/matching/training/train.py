@@ -75,6 +75,7 @@ def train(
     *,
     loss: Loss | None = None,
     network: Network | None = None,
+    method: str | None = None,
     start: Matcher | None = None,
     teacher: Method | None = None,
     validation: Sequence | PreparedPairs | None = None,
@@ -97,6 +98,7 @@ def train(
     loss : in the place of λ_geo WormholeLoss + λ_ortho OrthogonalityLoss
     network : in the place of the `DiffusionNet` that `config.network` describes; a copy is trained, from the weights it has.
         To go on with a run, or to `Matcher.load` what came of it, such a network must be given again
+    method : name of the `LearnedMethod` that this is the training of, for the card of the weights
     start : begin with these weights instead of random ones, of a network of the same size
     teacher : its maps stand in the place of the ground truth, for `correspondence_weight`; on the same device
     validation : pairs that are not trained on; the weights with the lowest loss on them are kept beside the final ones
@@ -146,14 +148,22 @@ def train(
             if recorder.record(losses):
                 _evaluate(network, loss, config, state, data)
             recorder.end_iteration()
-    return _finished(network, config, loss, state, record, start)
+    return _finished(network, config, loss, state, record, start, method)
 
 
 def _finished(
-    network: Network, config: TrainingConfig, loss: Loss, state: RunState, record: RunFolder, start: Matcher | None
+    network: Network,
+    config: TrainingConfig,
+    loss: Loss,
+    state: RunState,
+    record: RunFolder,
+    start: Matcher | None,
+    method: str | None,
 ) -> TrainingRun:
     """What came of it, which is written into the folder of the run as well."""
     card = {**record.card(), "iterations": state.iteration, "versions": versions()}
+    if method is not None:
+        card["method"] = method
     if start is not None:
         card["start"] = str(start.card.get("name", "network"))
     matcher = Matcher(network, config, {**card, "weights": "final"})
@@ -208,7 +218,8 @@ def _steps(
     network.train()
     # surfaces with fewer vertices than eigenpairs were asked for don't fit the buffers of the others; streams have none
     ragged = len({surface.values.shape[-1] for surface in (*prepared.parts, *prepared.wholes)}) > 1
-    if device == "cpu" or ragged or not network.takes_batches:
+    recorded = network.takes_batches and all(term.can_be_recorded for term in loss.terms())
+    if device == "cpu" or ragged or not recorded:
         return plain_steps(network, optimiser, loss, prepared, config)
     from partwhole.matching.training.cuda.captured import captured_steps
 

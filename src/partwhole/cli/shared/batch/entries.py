@@ -11,7 +11,7 @@ from pathlib import Path
 
 from partwhole.cli.shared.batch.kind import Kind
 from partwhole.cli.shared.console import Console
-from partwhole.cli.shared.options import below, check_folder, is_import_path
+from partwhole.cli.shared.options import below, check_folder, is_method
 from partwhole.datasets.synthetic.folder import mesh_files, named_surface, surface_files
 from partwhole.matching.network.weights import model_path
 from partwhole.mesh.formats.common import counted
@@ -85,7 +85,7 @@ class Request:
     def check(self, folder: Path, model: str, *, option: str = "--output") -> None:
         """Raise ValueError if there is no such model, or if a file that is read would be overwritten."""
         reads = [*self.reads]
-        if not is_import_path(model):
+        if not is_method(model):
             weights = model_path(model)
             reads.append(weights / "model.safetensors" if weights.is_dir() else weights)
         check_folder(folder, self.writes, reads, option=option)

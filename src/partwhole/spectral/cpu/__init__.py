@@ -1,0 +1,1 @@
+"""Compiled kernels on arrays; imported at the point of use only."""
