@@ -292,7 +292,7 @@ def test_shells_complete_models_by_name_and_by_path(
 
     monkeypatch.chdir(tmp_path)
     methods = method_names() if option in METHODS_TOO else ()
-    assert offered("") == [*methods, *model_names(), "other.safetensors"]
+    assert offered("") == [*methods, "default", *model_names(), "other.safetensors"]
     assert offered("def") == ["default"]
     assert offered("runs/") == offered("runs/o") == ["runs/one"]
     assert offered("no/where/") == [], "then shells go on with files of their own accord"

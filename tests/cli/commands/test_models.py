@@ -34,5 +34,5 @@ def test_models_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(one["for"] and one["bytes"] > 1000 for one in found)
     assert main(["models", "default", "--json"]) == 0
     one = json.loads(capsys.readouterr().out)
-    assert one["name"] == "default"
-    assert one["card"].startswith("# default")
+    assert one["name"] == "any-pose"
+    assert one["card"].startswith("# any-pose")

@@ -91,8 +91,8 @@ def test_a_model_may_have_a_rule_of_its_own() -> None:
     assert rule_for({"name": "mine"}) is fitted_rule()
     card = json.loads(json.dumps({"name": "mine", "confidence": other.to_json()}))
     assert rule_for(card) == other
-    assert remark_on(card) == remark_on({"name": "default"}) == ()
-    assert "with mine its order means something" in remark_on({"name": "mine"})[0]
+    assert remark_on(card) == remark_on({"name": "upright"}) == ()
+    assert "with mine its ranking is meaningful" in remark_on({"name": "mine"})[0]
 
 
 def test_a_rule_by_hand() -> None:

@@ -175,7 +175,7 @@ def a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: TrainingCo
     """A folder with three models."""
     folder = tmp_path / "models"
     folder.mkdir()
-    for name in ("zebra", "default", "horse"):
+    for name in ("zebra", weights.DEFAULT, "horse"):
         Matcher(new_network(config.network), config, {"name": name}).save(folder / f"{name}.safetensors")
     (folder / "horse.md").write_text("# Horse\n\nTrained on horses.\n")
     monkeypatch.setattr(weights, "models_folder", lambda: folder)
@@ -183,20 +183,20 @@ def a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: TrainingCo
 
 
 def test_names_and_cards(a_folder: Path) -> None:
-    assert weights.model_names() == ("default", "horse", "zebra")
+    assert weights.model_names() == (weights.DEFAULT, "horse", "zebra")
     assert weights.built_in_path("horse") == a_folder / "horse.safetensors"
     assert weights.card_of("horse").startswith("# Horse")
     assert weights.card_of("zebra") == ""
 
 
 def test_a_model_is_loaded_by_its_name(a_folder: Path) -> None:
-    assert Matcher.load("default").card["name"] == "default"
+    assert Matcher.load("default").card["name"] == Matcher.load(weights.DEFAULT).card["name"] == weights.DEFAULT
     assert Matcher.load(a_folder / "horse.safetensors").card["name"] == "horse"
 
 
 def test_an_unknown_name_lists_those_there_are(a_folder: Path) -> None:
     with pytest.raises(
-        ValueError, match=r"no built-in model 'hrose'; did you mean 'horse'\? there are default, horse, z"
+        ValueError, match=r"no built-in model 'hrose'; did you mean 'horse'\? there are any-pose, horse, z"
     ):
         Matcher.load("hrose")
     for file in a_folder.glob("*.safetensors"):
@@ -210,13 +210,13 @@ def test_what_is_a_path_is_no_name(a_folder: Path, tmp_path: Path, monkeypatch: 
     assert weights.model_path("default.safetensors") == Path("default.safetensors")
     assert weights.model_path("./default") == Path("./default")
     assert weights.model_path(Path("default")) == Path("default")
-    assert weights.model_path("default") == a_folder / "default.safetensors"
+    assert weights.model_path("default") == a_folder / f"{weights.DEFAULT}.safetensors"
     (tmp_path / "mine").touch()
     assert weights.model_path("mine") == Path("mine")
 
 
 def test_models_that_come_with_the_library_are_small_and_have_cards() -> None:
-    assert "default" in weights.model_names()
+    assert weights.model_names()[0] == weights.DEFAULT
     for name in weights.model_names():
         matcher = Matcher.load(name)
         assert matcher.card["name"] == name
