@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -302,6 +302,5 @@ class MatchResult(ShownByItself):
                 )
             if self.places is None:
                 return values[self.vertex_map]
-            everywhere = replace(self.places, covered=np.ones_like(self.places.covered))
-            return transfer_by_kind(values, Correspondence(self.part, self.whole, everywhere))
+            return transfer_by_kind(values, Correspondence(self.part, self.whole, self.places.all_covered()))
         return transfer_by_kind(values, self.correspondence, kind=kind, to=to, missing=missing)

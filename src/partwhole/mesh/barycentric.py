@@ -154,6 +154,10 @@ class BarycentricMap:
         """The same map, with only these of its points covered."""
         return BarycentricMap(self.triangles, self.weights, self.covered & keep)
 
+    def all_covered(self) -> BarycentricMap:
+        """The same map with every point covered, where the rows of those that are not are defined as well."""
+        return BarycentricMap(self.triangles, self.weights, np.ones_like(self.covered))
+
     def with_vertices(self, points: Int[np.ndarray, "k"], vertices: Int[np.ndarray, "k"]) -> BarycentricMap:
         """The same map with some points at vertices, and covered."""
         triangles, weights, covered = self.triangles.copy(), self.weights.copy(), self.covered.copy()

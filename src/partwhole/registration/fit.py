@@ -13,8 +13,7 @@ from jaxtyping import Float, Int
 from partwhole.deformation.checks import flipped_faces, intersecting_faces
 from partwhole.deformation.levels import register_in_levels
 from partwhole.deformation.mirror import mirror_map
-from partwhole.deformation.options import FitOptions
-from partwhole.deformation.register import Guide, Registration
+from partwhole.deformation.register import FitOptions, Guide, Registration
 from partwhole.deformation.sources import UNSEEN, sources_of
 from partwhole.matching.config import MatchOptions
 from partwhole.matching.result import MatchResult

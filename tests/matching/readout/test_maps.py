@@ -28,7 +28,6 @@ from partwhole.matching.readout import maps as soft_maps
 from partwhole.matching.readout.maps import (
     distance_distortion,
     functional_map_of,
-    guaranteed_pairs,
     laterated,
     less_distorted,
     nearest_rows,
@@ -257,7 +256,7 @@ def test_lateration_moves_nothing_where_nothing_is_guaranteed(surfaces: tuple[Su
     assert part.weights is not None
     areas = part.mass[:, None] * part.mass
     alone = part.with_loss(part.distances, torch.eye(len(part)) * areas)
-    assert int(guaranteed_pairs(alone).sum()) == len(part)
+    assert int(alone.guaranteed.sum()) == len(part)
     wrong = truth.roll(3)
     assert torch.equal(laterated(wrong, alone, whole), wrong)
 
