@@ -13,8 +13,7 @@ from jaxtyping import Float, Int
 
 from partwhole.deformation.register import FitOptions, Guide, Registration, register
 from partwhole.mesh import Mesh
-from partwhole.mesh.barycentric import BarycentricMap
-from partwhole.mesh.closest import SurfaceTree
+from partwhole.mesh.barycentric import BarycentricMap, SurfaceTree
 
 # stiffness of each round, in √area of the whole, and iterations of each: a map is nearly right where a fit has to be found
 _LENGTHS, _STEPS = (0.05, 0.03, 0.03), 2

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from partwhole.deformation.elastic import ElasticSurface, factorised, iterated, nearest_rotations
 from partwhole.mesh import Mesh
-from partwhole.mesh.closest import NearestPoints, SurfaceTree
+from partwhole.mesh.barycentric import NearestPoints, SurfaceTree
 from partwhole.store.arguments import Progress, check_number, check_whole_number
 
 Hold = Literal["seen", "rest", "symmetric"]

@@ -20,8 +20,7 @@ from partwhole.matching.result import MatchResult
 from partwhole.matching.scans.units import percent
 from partwhole.matching.session import MatchSession
 from partwhole.mesh import Mesh
-from partwhole.mesh.barycentric import BarycentricMap
-from partwhole.mesh.closest import SurfaceTree
+from partwhole.mesh.barycentric import BarycentricMap, SurfaceTree
 from partwhole.mesh.formats.common import counted
 from partwhole.mesh.landmarks import LandmarkPair, LandmarksGiven, given_landmarks
 from partwhole.mesh.surface_like import ScanLike
