@@ -32,7 +32,6 @@ from partwhole.datasets.synthetic.retriangulated import face_pairs, people_pairs
 from partwhole.evaluation import Calibration, calibration, calibration_plot
 from partwhole.matching.confidence.constants import DOUBTFUL, LARGEST_ERROR, RIGHT
 from partwhole.matching.confidence.fit import warnings_about
-from partwhole.matching.confidence.map_rule import MapRule, map_cues
 from partwhole.matching.confidence.rule import NAMES, Cues, Rule, expected_error, judged, presupposed, rule_for, stacked
 from partwhole.matching.evaluation import MeasuredMap, cues_and_errors
 from partwhole.matching.matcher import Matcher

@@ -112,6 +112,10 @@ OTHERS = """
     BarycentricMap(np.zeros((2, 3), int), np.ones((2, 3)), np.ones(3, bool)) | triangles (p, 3) must be whole numbers
     BarycentricMap.closest(part.vertices, 3) | mesh must be a surface, got int; give a path, a pw.Mesh, (vertices, faces)
     BarycentricMap(3, 4, 5) | triangles must be a ndarray, got int; use np.array(...)
+    SurfaceTree(3) | mesh must be a Mesh, got int; make one with pw.as_mesh
+    SurfaceTree(part).nearest(np.ones((2, 2))) | points must have shape (p, 3), got (2, 2)
+    SurfaceTree(part).nearest(part.vertices, part.vertices[:5]) | normals has 5 rows for 60 points; give one for each
+    save(3, "folder") | result must be a MatchResult or a FittedTemplate, got 3
     BarycentricMap.closest("x", part) | points must be an array of numbers, got 'x'
     BarycentricMap.closest(np.ones((2, 2)), part) | points must have shape (p, 3), got (2, 2)
     BarycentricMap.closest(part.vertices, part, directions="x") | directions must be an array of numbers, got 'x'
@@ -170,6 +174,8 @@ LEARNED = """
     pw.match(part, part, model={}) | model must be the name of a built-in model, a file of weights or a Matcher, got {}
     pw.match(part, part, refine="3") | refine must be a whole number, got '3'
     pw.match(part, part, yaw_steps=2.5) | yaw_steps must be a whole number or None, got 2.5
+    pw.match(part, part, repair="yes") | repair must be True, False or None, got 'yes'
+    pw.fit(part, part, repair=1) | repair must be True, False or None, got 1
     pw.match(part, part, up=2) | up=2 must be an axis
     pw.match(part, part, max_vertices="500") | max_vertices must be a whole number, got '500'
     pw.match(part, part, progress=True) | progress must be a function that is called with (what is done, steps done
@@ -216,9 +222,10 @@ BEGIN = """
     part = pw.datasets.annulus(n_vertices=60)
     D = pw.geodesic_distances(part, method="dijkstra")
     from partwhole.mesh.textured import TexturedMesh, read_textured, write_textured
-    from partwhole.mesh.barycentric import BarycentricMap
+    from partwhole.mesh.barycentric import BarycentricMap, SurfaceTree
     from partwhole.mesh.landmarks import write_landmarks
     from partwhole.registration import shape_statistics
+    from partwhole.saved import save
     from partwhole.transfer import Correspondence, transfer_by_kind, transfer_labels, transfer_landmarks
     from partwhole.transfer import transfer_skinning, transfer_texture, transfer_values
     laid = Correspondence(part, part, BarycentricMap.at_vertices(range(60)))

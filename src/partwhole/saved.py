@@ -64,6 +64,8 @@ def save(
     arrays : those of the result that have names of their own among the arrays; others are named after their place in it
     file : the name of the file of arrays
     """
+    if type(result).__name__ not in _HOMES:
+        raise ValueError(f"result must be a MatchResult or a FittedTemplate, got {in_short(result)}")
     place = checked_path("folder", folder)
     if place.exists() and not place.is_dir():
         raise ValueError(f"{place} is a file; a result is saved in a folder")

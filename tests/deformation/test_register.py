@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from partwhole.deformation import FitOptions, register
 from partwhole.deformation.register import Guide, robust
@@ -76,3 +77,16 @@ def test_progress_is_told(bent: Any) -> None:
     register(bent.template, bent.scan, bent.guide, options=options, progress=lambda *what: said.append(what))
     assert said[0] == ("bending", 0, said[0][2])
     assert said[-1] == ("bending", said[0][2], said[0][2])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"stiffness": 0.0}, "stiffness=0.0 must lie between 0 and 1"),
+        ({"steps": 0}, "steps=0 must be at least 1"),
+        ({"max_vertices": 10}, "max_vertices=10 must be at least 100"),
+    ],
+)
+def test_options_are_checked(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        FitOptions(**given)

@@ -70,7 +70,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Cache:
 
 
 @pytest.fixture(scope="session")
-def stock(pairs: Pairs, config: TrainingConfig, cache: Cache) -> PreparedPairs:
+def prepared(pairs: Pairs, config: TrainingConfig, cache: Cache) -> PreparedPairs:
     """The pairs, prepared for training."""
     return prepare_pairs(pairs, config, cache=cache)
 

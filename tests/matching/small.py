@@ -71,10 +71,12 @@ def pair_of(part: Mesh, whole: Mesh, method: Method, units: str | float = "same"
     return surfaces_of(prepare_scans(Scans(part, whole, (), {}), units=units), method)
 
 
-def prepared_pair(stock: PreparedPairs, number: int = 0) -> SurfacePair:
+def prepared_pair(prepared: PreparedPairs, number: int = 0) -> SurfacePair:
     """One of the prepared pairs."""
-    p, w = stock.pairs[number]
-    return SurfacePair(stock.parts[p], stock.wholes[w], (stock.meshes[0][p], stock.meshes[1][w]), "wormhole")
+    p, w = prepared.pairs[number]
+    return SurfacePair(
+        prepared.parts[p], prepared.wholes[w], (prepared.meshes[0][p], prepared.meshes[1][w]), "wormhole"
+    )
 
 
 def map_of(method: Method, pair: SurfacePair, read_out: Any = "spectral", up: str | None = "y") -> Tensor:

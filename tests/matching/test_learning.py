@@ -25,10 +25,10 @@ def errors() -> dict[str, dict[str, float]]:
     """
     config = preset("small").with_changes(iterations=100, distances="dijkstra")
     pairs = body_pairs(5, 2, plans="hand", n_vertices=500)
-    stock = prepare_pairs(pairs.where(lambda part, whole: part.body < 4), config)
+    prepared = prepare_pairs(pairs.where(lambda part, whole: part.body < 4), config)
     held_out = pairs.where(lambda part, whole: part.body == 4, name="a hand that was not trained on")
     torch.manual_seed(0)
-    matchers = {"untrained": Matcher(new_network(config.network), config), "trained": train(stock, config).matcher}
+    matchers = {"untrained": Matcher(new_network(config.network), config), "trained": train(prepared, config).matcher}
     benchmark = Benchmark(held_out, method="dijkstra", keep=True)
     found = {name: benchmark.by_read_out(matcher, list(BOUNDS)) for name, matcher in matchers.items()}
     return {name: {read_out: 100 * of.macro for read_out, of in ofs.items()} for name, ofs in found.items()}

@@ -44,7 +44,7 @@ def card_of(matcher: Matcher, **changes: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("inputs", ["xyz", "signatures", "xyz+signatures"])
-def test_saved_and_loaded_it_is_the_same(config, stock, small, tmp_path, inputs) -> None:
+def test_saved_and_loaded_it_is_the_same(config, prepared, small, tmp_path, inputs) -> None:
     first = matcher_of(config.with_changes(inputs=inputs))
     first.save(tmp_path / "a")
     again = Matcher.load(tmp_path / "a")
@@ -52,7 +52,7 @@ def test_saved_and_loaded_it_is_the_same(config, stock, small, tmp_path, inputs)
     assert (again.config, again.card) == (first.config, first.card)
     for name, weight in first.network.state_dict().items():
         assert torch.equal(again.network.state_dict()[name], weight)
-    part, pair = stock.parts[0], small.prepared_pair(stock)
+    part, pair = prepared.parts[0], small.prepared_pair(prepared)
     assert torch.equal(again.encode(part), first.encode(part))
     assert torch.equal(small.map_of(again, pair), small.map_of(first, pair))
     assert again.fingerprint() == first.fingerprint() != matcher_of(first.config, seed=1).fingerprint()
@@ -152,22 +152,22 @@ def test_a_card_of_another_version(matcher, tmp_path, changes) -> None:
 
 @pytest.mark.parametrize("inputs", ["xyz", "signatures", "xyz+signatures"])
 @pytest.mark.parametrize("vertical", ["x", "y", "z"])
-def test_a_network_for_shapes_that_stand_otherwise(config, stock, inputs, vertical) -> None:
+def test_a_network_for_shapes_that_stand_otherwise(config, prepared, inputs, vertical) -> None:
     upright = Matcher(
         new_network(config.with_changes(inputs=inputs).network), config.with_changes(inputs=inputs, vertical="y")
     )
     other = upright.standing(vertical)
     assert other.config.search.vertical == vertical
     assert upright.config.search.vertical == "y"
-    surface = stock.parts[0]
+    surface = prepared.parts[0]
     R = torch.tensor(rotation_to_vertical("y", vertical), dtype=torch.float32)
     torch.testing.assert_close(other.encode(rotated(surface, R)), upright.encode(surface))
     both = Ensemble([upright, upright]).standing(vertical)
     torch.testing.assert_close(both.encode(rotated(surface, R))[1], upright.encode(surface))
 
 
-def test_read_outs(matcher, stock) -> None:
-    part, whole = stock.parts[0], stock.wholes[0]
+def test_read_outs(matcher, prepared) -> None:
+    part, whole = prepared.parts[0], prepared.wholes[0]
     nearest = hard_map(matcher.encode(part), matcher.encode(whole))
     assert torch.equal(matcher.compare(matcher.encode(part), matcher.encode(whole))[0].nearest(), nearest)
     assert torch.equal(matcher.read(nearest, part, whole, "features"), nearest)
@@ -235,22 +235,22 @@ def three(config: TrainingConfig) -> list[Matcher]:
 
 @pytest.mark.parametrize("combine", ["average", "choose"])
 @pytest.mark.parametrize("read_out", ["features", "spectral"])
-def test_one_alone_is_the_matcher_itself(stock, small, three, combine, read_out) -> None:
-    pair = small.prepared_pair(stock)
+def test_one_alone_is_the_matcher_itself(prepared, small, three, combine, read_out) -> None:
+    pair = small.prepared_pair(prepared)
     found = small.map_of(Ensemble(three[:1], combine=combine), pair, read_out)
     assert found.tolist() == small.map_of(three[0], pair, read_out).tolist()
 
 
-def test_similarities_are_averaged(stock, three) -> None:
-    part, whole = stock.surfaces(*stock.pairs[0])
+def test_similarities_are_averaged(prepared, three) -> None:
+    part, whole = prepared.surfaces(*prepared.pairs[0])
     of_each = [normalize(m.encode(part), dim=1) @ normalize(m.encode(whole), dim=1).T for m in three]
     ensemble = Ensemble(three)
     (found,) = ensemble.compare(ensemble.encode(part), ensemble.encode(whole))
     assert found.nearest().tolist() == torch.stack(of_each).mean(dim=0).argmax(dim=1).tolist()
 
 
-def test_the_best_of_several_is_chosen(stock, three) -> None:
-    whole = stock.wholes[0]
+def test_the_best_of_several_is_chosen(prepared, three) -> None:
+    whole = prepared.wholes[0]
     # a part that is the whole itself: the network in the middle maps each vertex to itself, the others do not
     same = whole.with_loss(whole.distances, whole.mass[:, None] * whole.mass)
     torch.manual_seed(1)

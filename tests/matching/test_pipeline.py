@@ -91,6 +91,8 @@ def test_values_are_transferred(found: MatchResult) -> None:
     assert np.allclose(found.transfer(found.whole.vertices), inside)
     with pytest.raises(ValueError, match=r"values has shape \(3,\); give one row for each of the whole's 300 vertices"):
         found.transfer(np.zeros(3))
+    with pytest.raises(ValueError, match=r"values has shape \(\); give one row for each of the whole's 300 vertices"):
+        MatchResult.transfer.__wrapped__(found, None)
 
 
 def test_places_inside_triangles(small: ModuleType, matcher: Matcher) -> None:

@@ -4,9 +4,8 @@ from partwhole.deformation.checks import flipped_faces, intersecting_faces
 from partwhole.deformation.elastic import ElasticSurface
 from partwhole.deformation.levels import register_in_levels
 from partwhole.deformation.mirror import mirror_map
-from partwhole.deformation.options import FitOptions
 from partwhole.deformation.read_out import RegisteredMap, registered_map
-from partwhole.deformation.register import Registration, register
+from partwhole.deformation.register import FitOptions, Registration, register
 from partwhole.deformation.sources import SOURCES, Sources, sources_of
 
 __all__ = [

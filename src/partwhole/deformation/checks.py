@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole.mesh import Mesh
-from partwhole.mesh.closest import SurfaceTree
+from partwhole.mesh.barycentric import SurfaceTree
 
 
 def flipped_faces(

@@ -8,8 +8,7 @@ import numpy as np
 from jaxtyping import Int
 
 from partwhole.deformation.elastic import nearest_rotations
-from partwhole.deformation.options import FitOptions
-from partwhole.deformation.register import Guide, Registration, register
+from partwhole.deformation.register import FitOptions, Guide, Registration, register
 from partwhole.mesh import Decimation, Mesh, decimate
 from partwhole.store.arguments import Progress
 

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 
 from partwhole.deformation.register import Guide, Registration, counting, is_on_boundary
 from partwhole.mesh import Mesh
-from partwhole.mesh.closest import SurfaceTree
+from partwhole.mesh.barycentric import SurfaceTree
 from partwhole.mesh.surface import edge_graph
 
 SEEN, BETWEEN, UNSEEN = 0, 1, 2

@@ -16,6 +16,7 @@ from jaxtyping import Int
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
+from partwhole.deformation.read_out import registered_places
 from partwhole.matching.cache.results import surroundings
 from partwhole.matching.confidence.constants import DOUBTFUL, FEW_VERTICES
 from partwhole.matching.confidence.cues import cues_of
@@ -34,7 +35,6 @@ from partwhole.matching.config import MatchOptions
 from partwhole.matching.matcher import Ensemble, Matcher, surface_for
 from partwhole.matching.network.surface import Surface, SurfacePair, distances_of, surface_pair
 from partwhole.matching.readout.maps import functional_map_of, read_map
-from partwhole.matching.readout.registration import registered_places
 from partwhole.matching.result import CoarseMatch, LandmarkResult, LandmarkUse, MatchResult
 from partwhole.matching.scans.lift import Lift, matched_vertices
 from partwhole.matching.scans.prepare import Clock, PreparedScans
@@ -221,7 +221,8 @@ def _bent(
     """The map after registration, if that is the read-out and makes it better, and its places inside triangles."""
     if options.read_out != "registration":
         return vertex_map, None
-    places = registered_places(vertex_map, *found.pair.meshes, landmarks=found.landmarks)
+    certain = None if found.landmarks is None else _numbers(found.landmarks.sure_pairs)
+    places = registered_places(*found.pair.meshes, _numbers(vertex_map), landmarks=certain)
     if places is None:
         return vertex_map, None
     return torch.from_numpy(places.nearest_vertex).to(vertex_map.device), places
@@ -381,5 +382,5 @@ def _same(part: Mesh, whole: Mesh) -> bool:
     )
 
 
-def _numbers(found: Int[Tensor, "p"]) -> Int[np.ndarray, "p"]:
+def _numbers(found: Int[Tensor, "*any"]) -> Int[np.ndarray, "*any"]:
     return found.cpu().numpy().astype(np.int64)

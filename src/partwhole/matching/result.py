@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -24,6 +24,7 @@ from partwhole.mesh import Mesh
 from partwhole.mesh.barycentric import BarycentricMap
 from partwhole.mesh.landmarks import LandmarkPair
 from partwhole.mesh.shown import ShownByItself
+from partwhole.store.arguments import as_array
 from partwhole.store.compute import rotation_onto
 from partwhole.transfer import Correspondence, transfer_by_kind
 from partwhole.transfer.correspondence import Side
@@ -295,13 +296,13 @@ class MatchResult(ShownByItself):
         missing : the value of vertices that are not covered; nan unless given. Labels need it if there are such vertices.
         """
         if kind == "auto" and to == "part" and missing is None:
-            if len(values) != self.whole.n_vertices:
+            given = as_array("values must be an array with a row for each vertex", values)
+            if given.ndim == 0 or len(given) != self.whole.n_vertices:
                 raise ValueError(
-                    f"values has shape {np.shape(values)}; "
+                    f"values has shape {given.shape}; "
                     f"give one row for each of the whole's {self.whole.n_vertices} vertices"
                 )
             if self.places is None:
-                return values[self.vertex_map]
-            everywhere = replace(self.places, covered=np.ones_like(self.places.covered))
-            return transfer_by_kind(values, Correspondence(self.part, self.whole, everywhere))
+                return given[self.vertex_map]
+            return transfer_by_kind(values, Correspondence(self.part, self.whole, self.places.all_covered()))
         return transfer_by_kind(values, self.correspondence, kind=kind, to=to, missing=missing)

@@ -1,6 +1,6 @@
 """Registration: fit a template to a scan, and compare fitted templates."""
 
-from partwhole.deformation.options import FitOptions
+from partwhole.deformation.register import FitOptions
 from partwhole.registration.fit import fit, fit_in_session, fit_match
 from partwhole.registration.result import FittedTemplate
 from partwhole.registration.statistics import ShapeStatistics, shape_statistics

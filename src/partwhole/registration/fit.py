@@ -13,16 +13,14 @@ from jaxtyping import Float, Int
 from partwhole.deformation.checks import flipped_faces, intersecting_faces
 from partwhole.deformation.levels import register_in_levels
 from partwhole.deformation.mirror import mirror_map
-from partwhole.deformation.options import FitOptions
-from partwhole.deformation.register import Guide, Registration
+from partwhole.deformation.register import FitOptions, Guide, Registration
 from partwhole.deformation.sources import UNSEEN, sources_of
 from partwhole.matching.config import MatchOptions
 from partwhole.matching.result import MatchResult
 from partwhole.matching.scans.units import percent
 from partwhole.matching.session import MatchSession
 from partwhole.mesh import Mesh
-from partwhole.mesh.barycentric import BarycentricMap
-from partwhole.mesh.closest import SurfaceTree
+from partwhole.mesh.barycentric import BarycentricMap, SurfaceTree
 from partwhole.mesh.formats.common import counted
 from partwhole.mesh.landmarks import LandmarkPair, LandmarksGiven, given_landmarks
 from partwhole.mesh.surface_like import ScanLike

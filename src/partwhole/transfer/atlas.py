@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from partwhole.mesh import Mesh
-from partwhole.mesh.closest import SurfaceTree
+from partwhole.mesh.barycentric import SurfaceTree
 
 # along the axes, a little turned, so that no face of a box lies between two of them
 _AXES = np.linalg.qr(np.array([[1.0, 0.13, 0.29], [-0.17, 1.0, 0.11], [-0.23, -0.07, 1.0]]))[0]

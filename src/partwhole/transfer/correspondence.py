@@ -11,8 +11,7 @@ from jaxtyping import Bool, Float, Int
 from scipy import sparse
 
 from partwhole.mesh import Mesh
-from partwhole.mesh.barycentric import BarycentricMap
-from partwhole.mesh.closest import SurfaceTree
+from partwhole.mesh.barycentric import BarycentricMap, SurfaceTree
 from partwhole.mesh.surface import check_mesh
 from partwhole.store.arguments import check_instance, check_number
 from partwhole.store.compute import nearest_rotation

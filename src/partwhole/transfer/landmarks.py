@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from partwhole.mesh.closest import SurfaceTree
+from partwhole.mesh.barycentric import SurfaceTree
 from partwhole.store.arguments import as_numbers
 from partwhole.transfer.correspondence import Correspondence, Side, check_correspondence, check_side
 

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, UInt8
 
 from partwhole.mesh import Mesh
-from partwhole.mesh.closest import SurfaceTree
+from partwhole.mesh.barycentric import SurfaceTree
 from partwhole.mesh.textured import Texture, TexturedMesh
 from partwhole.store.arguments import check_instance, check_whole_number
 from partwhole.transfer.atlas import make_atlas

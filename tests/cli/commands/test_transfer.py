@@ -100,6 +100,10 @@ def test_a_texture_and_a_skeleton(result: Path, capsys: pytest.CaptureFixture[st
         capsys, result, "out/plain.obj", "--to", "whole", "--uv", "plain.obj", "--size", "64", "--output", "back"
     )
     assert back["files"][0]["covered"] < 1
+    assert "--uv" not in capsys.readouterr().err
+    Path("labels.csv").write_text(labels(200))
+    main(["transfer", str(result), "labels.csv", "--uv", "plain.obj", "--output", "labelled"])
+    assert "--uv is not used: none of the files has a texture to transfer" in capsys.readouterr().err
 
 
 def test_one_bad_file_does_not_stop_the_rest(result: Path, one_error: Callable[..., str]) -> None:

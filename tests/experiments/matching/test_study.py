@@ -55,7 +55,7 @@ def test_a_run_of_a_study_is_that_run_alone(
     make_study: Callable[..., Study],
     small: ModuleType,
     pairs: Pairs,
-    stock: PreparedPairs,
+    prepared: PreparedPairs,
     preparations: list[TrainingConfig],
 ) -> None:
     found = list(make_study((0, 3), plain={}, turned={"rotation": 10.0}).results())
@@ -66,7 +66,7 @@ def test_a_run_of_a_study_is_that_run_alone(
         ("turned", 3, True),
     ]
     assert len(preparations) == 1
-    alone = train(stock, small.config(iterations=4, rotation=10.0, seed=3))
+    alone = train(prepared, small.config(iterations=4, rotation=10.0, seed=3))
     same = make_study((3,), turned={"rotation": 10.0})
     read = read_run(same.planned[0].folder, pairs)
     assert read is not None
@@ -185,7 +185,7 @@ def in_two_pieces() -> Pair:
 
 @pytest.mark.parametrize(("criterion", "mask"), [("none", "soft"), ("boundary", "binary"), ("wormhole", "soft")])
 def test_weights_by_another_criterion_are_those_of_preparation(
-    small: ModuleType, stock: PreparedPairs, pairs: Pairs, cache: Cache, criterion: Any, mask: Any
+    small: ModuleType, prepared: PreparedPairs, pairs: Pairs, cache: Cache, criterion: Any, mask: Any
 ) -> None:
     for held in (list(pairs), [in_two_pieces()]):
         before = prepare_pairs(held, small.config(criterion="boundary", mask="soft"), cache=cache)
@@ -204,8 +204,8 @@ def test_without_distances_there_is_nothing_to_weigh(small: ModuleType, pairs: P
 
 
 def test_the_hash_of_pairs_is_what_runs_note(
-    pairs: Pairs, stock: PreparedPairs, small: ModuleType, tmp_path: Path
+    pairs: Pairs, prepared: PreparedPairs, small: ModuleType, tmp_path: Path
 ) -> None:
-    train(stock, small.config(iterations=1), folder=tmp_path / "run")
+    train(prepared, small.config(iterations=1), folder=tmp_path / "run")
     card = Matcher.load(tmp_path / "run/model.safetensors").card
     assert card["data"]["hash"] == pairs_hash(pairs) != pairs_hash(list(pairs)[:2])

@@ -81,6 +81,13 @@ def test_what_is_wrong_is_said(changes: dict[str, object], said: str) -> None:
     assert any(said in text for text in warnings_about(fit(**changes), 0.2))
 
 
+def test_a_small_error_is_not_a_reason_for_doubt() -> None:
+    for few, grade in ((1.0, "the map is"), (0.6, "parts of the map are")):
+        said = warnings_about(fit(expected_error=0.0063), few)[0]
+        assert said.startswith(f"{grade} probably wrong: {100 * few:.0f} % of the part's area is doubtful")
+        assert "is to be expected" not in said
+
+
 def test_a_rule_that_knows_maps_decides_alone() -> None:
     known = fit(judged=True, curvature=0.1, distortion=0.3)
     assert not known.poor

@@ -28,7 +28,6 @@ from partwhole.matching.readout import maps as soft_maps
 from partwhole.matching.readout.maps import (
     distance_distortion,
     functional_map_of,
-    guaranteed_pairs,
     laterated,
     less_distorted,
     nearest_rows,
@@ -108,8 +107,8 @@ def test_nearest_rows_by_brute_force(features, references, monkeypatch, entries)
 
 
 @pytest.mark.parametrize("k", [3, 20])
-def test_the_functional_map_is_that_of_the_spectral_folder(stock: PreparedPairs, k) -> None:
-    part, whole = stock.parts[0], stock.wholes[0]
+def test_the_functional_map_is_that_of_the_spectral_folder(prepared: PreparedPairs, k) -> None:
+    part, whole = prepared.parts[0], prepared.wholes[0]
     bases = basis_of(part, k), basis_of(whole, k)
     vertex_map = torch.randint(len(whole), (len(part),), generator=torch.Generator().manual_seed(1))
     found = functional_map_of(vertex_map, part, whole, k)
@@ -121,9 +120,9 @@ def test_the_functional_map_is_that_of_the_spectral_folder(stock: PreparedPairs,
 
 
 @pytest.mark.parametrize("number", range(5))
-def test_the_spectral_read_out_is_that_of_the_spectral_folder(stock: PreparedPairs, pairs, number) -> None:
-    p, w = stock.pairs[number]
-    part, whole, k = stock.parts[p], stock.wholes[w], 15
+def test_the_spectral_read_out_is_that_of_the_spectral_folder(prepared: PreparedPairs, pairs, number) -> None:
+    p, w = prepared.pairs[number]
+    part, whole, k = prepared.parts[p], prepared.wholes[w], 15
     rng = np.random.default_rng(number)
     noisy = rng.integers(len(whole), size=len(part))
     if pairs[number].ground_truth is not None:
@@ -154,9 +153,9 @@ def pair(cut) -> Pair:
 
 
 @pytest.fixture(scope="module")
-def prepared(pair):
-    stock = prepare_pairs([pair], CONFIG)
-    return stock.parts[0], stock.wholes[0]
+def part_and_whole(pair):
+    prepared = prepare_pairs([pair], CONFIG)
+    return prepared.parts[0], prepared.wholes[0]
 
 
 @pytest.fixture(scope="module")
@@ -165,25 +164,25 @@ def truth(cut) -> torch.Tensor:
 
 
 @pytest.fixture(scope="module")
-def noisy(truth, prepared) -> torch.Tensor:
+def noisy(truth, part_and_whole) -> torch.Tensor:
     """The true map with a fifth of the vertices sent anywhere."""
     generator = torch.Generator().manual_seed(0)
-    anywhere = torch.randint(len(prepared[1]), truth.shape, generator=generator)
+    anywhere = torch.randint(len(part_and_whole[1]), truth.shape, generator=generator)
     return torch.where(torch.rand(truth.shape, generator=generator) < 0.2, anywhere, truth)
 
 
 @pytest.mark.parametrize("sizes", [(20, 5), (10, 20), (50, 5), (200, 1)])
-def test_zoomout_of_tensors_is_that_of_arrays(prepared, noisy, sizes) -> None:
-    part, whole = prepared
+def test_zoomout_of_tensors_is_that_of_arrays(part_and_whole, noisy, sizes) -> None:
+    part, whole = part_and_whole
     start, step = sizes
-    bases = [Eigenpairs(*(x.double().numpy() for x in (s.values, s.functions, s.mass))) for s in prepared]
+    bases = [Eigenpairs(*(x.double().numpy() for x in (s.values, s.functions, s.mass))) for s in part_and_whole]
     expected = zoomout(noisy.numpy(), *bases, start=min(start, 50), step=step).vertex_map
     # but for rounding
     assert (zoomed_out(noisy, part, whole, start=start, step=step).numpy() == expected).mean() > 0.98
 
 
-def test_zoomout_is_taken_where_it_helps_and_left_where_it_does_not(prepared, noisy, truth, monkeypatch) -> None:
-    part, whole = prepared
+def test_zoomout_is_taken_where_it_helps_and_left_where_it_does_not(part_and_whole, noisy, truth, monkeypatch) -> None:
+    part, whole = part_and_whole
     better = less_distorted(noisy, part, whole)
     assert torch.equal(better, zoomed_out(noisy, part, whole))
     assert distance_distortion(better, part, whole) < 0.3 * distance_distortion(noisy, part, whole)
@@ -191,10 +190,10 @@ def test_zoomout_is_taken_where_it_helps_and_left_where_it_does_not(prepared, no
     assert torch.equal(less_distorted(truth, part, whole), truth)
 
 
-def test_zoomout_as_a_read_out(prepared, pair) -> None:
+def test_zoomout_as_a_read_out(part_and_whole, pair) -> None:
     torch.manual_seed(0)
     matcher = Matcher(new_network(CONFIG.network), CONFIG)
-    part, whole = prepared
+    part, whole = part_and_whole
     nearest = hard_map(matcher.encode(part), matcher.encode(whole))
     smooth = matcher.read(nearest, part, whole, "spectral")
     found = matcher.read(nearest, part, whole, "zoomout")
@@ -207,8 +206,8 @@ def test_zoomout_as_a_read_out(prepared, pair) -> None:
     assert errors.protocol.read_out == "zoomout"
 
 
-def test_zoomout_needs_distances(prepared) -> None:
-    part, whole = prepared
+def test_zoomout_needs_distances(part_and_whole) -> None:
+    part, whole = part_and_whole
     matcher = Matcher(new_network(CONFIG.network), CONFIG)
     with pytest.raises(ValueError, match="with_loss"):
         matcher.read(torch.zeros(len(part), dtype=torch.int64), part.with_loss(None), whole, "zoomout")
@@ -257,7 +256,7 @@ def test_lateration_moves_nothing_where_nothing_is_guaranteed(surfaces: tuple[Su
     assert part.weights is not None
     areas = part.mass[:, None] * part.mass
     alone = part.with_loss(part.distances, torch.eye(len(part)) * areas)
-    assert int(guaranteed_pairs(alone).sum()) == len(part)
+    assert int(alone.guaranteed.sum()) == len(part)
     wrong = truth.roll(3)
     assert torch.equal(laterated(wrong, alone, whole), wrong)
 

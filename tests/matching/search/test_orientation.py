@@ -60,8 +60,8 @@ def test_turned_by_a_full_turn_is_the_same() -> None:
     assert torch.allclose(turns[1].points[:, 2], ball.points[:, 2])
 
 
-def test_the_rigid_motion_onto_the_whole_is_found_and_is_no_reflection(stock: PreparedPairs) -> None:
-    part = stock.parts[0]
+def test_the_rigid_motion_onto_the_whole_is_found_and_is_no_reflection(prepared: PreparedPairs) -> None:
+    part = prepared.parts[0]
     there = torch.arange(len(part))
     R = axis_rotations(torch.tensor(2.0), "x") @ axis_rotations(torch.tensor(1.2), "y")
     away = rotated(replace(part, points=part.points + torch.tensor([1.0, -2.0, 0.5])), R)

@@ -12,8 +12,7 @@ from torch.nn.functional import normalize
 
 from partwhole.datasets import cut_plane, sphere
 from partwhole.matching import surface_of
-from partwhole.matching.network.surface import Surface, distances_of, pair_weights
-from partwhole.matching.readout.landmarks import distance_bounds
+from partwhole.matching.network.surface import Surface, distance_bounds, distances_of, pair_weights
 from partwhole.matching.readout.maps import Comparison
 from partwhole.matching.search.placement import (
     agreed_places,

@@ -173,8 +173,8 @@ def test_the_size_that_distances_ask_for(given: SurfacePair, matcher: Matcher, m
     assert search(matcher, given, others=[0.3], yaw_steps=2).factor == 1
 
 
-def test_candidates_go_around(stock: PreparedPairs, matcher: Matcher) -> None:
-    part, whole = stock.parts[0], stock.wholes[0]
+def test_candidates_go_around(prepared: PreparedPairs, matcher: Matcher) -> None:
+    part, whole = prepared.parts[0], prepared.wholes[0]
     found = candidates_at(matcher, part, whole, 4)
     assert [round(math.degrees(one.angle)) for one in found] == [0, 90, 180, 270]
     assert best(found).score == min(one.score for one in found)
@@ -188,8 +188,8 @@ def test_candidates_go_around(stock: PreparedPairs, matcher: Matcher) -> None:
     assert torch.equal(candidates_at(matcher, rotated(part, R), whole, 1)[0].nearest, found[2].nearest)
 
 
-def test_the_whole_is_turned_too_where_the_network_asks_for_it(stock: PreparedPairs, matcher: Matcher) -> None:
-    part, whole = stock.parts[0], stock.wholes[0]
+def test_the_whole_is_turned_too_where_the_network_asks_for_it(prepared: PreparedPairs, matcher: Matcher) -> None:
+    part, whole = prepared.parts[0], prepared.wholes[0]
     found = candidates_at(matcher, part, whole, 2, whole_yaw_steps=2)
     assert [(round(math.degrees(one.angle)), round(math.degrees(one.whole_angle))) for one in found] == [
         *((0, 0), (0, 180)),
@@ -200,8 +200,8 @@ def test_the_whole_is_turned_too_where_the_network_asks_for_it(stock: PreparedPa
     assert torch.equal(found[1].nearest, candidates_at(matcher, part, rotated(whole, R), 1)[0].nearest)
 
 
-def test_the_best_maps_are_aligned(stock: PreparedPairs, matcher: Matcher) -> None:
-    part, whole = stock.surfaces(*stock.pairs[0])
+def test_the_best_maps_are_aligned(prepared: PreparedPairs, matcher: Matcher) -> None:
+    part, whole = prepared.surfaces(*prepared.pairs[0])
     plain = candidates_at(matcher, part, whole, 4)
     found = candidates_at(matcher, part, whole, 4, alignments=2)
     assert [one.score for one in found[: len(plain)]] == [one.score for one in plain]
@@ -220,9 +220,9 @@ def test_the_best_maps_are_aligned(stock: PreparedPairs, matcher: Matcher) -> No
 
 
 def test_hopeless_yaws_are_dropped_early(
-    stock: PreparedPairs, matcher: Matcher, monkeypatch: pytest.MonkeyPatch
+    prepared: PreparedPairs, matcher: Matcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    part, whole = stock.parts[0], stock.wholes[0]
+    part, whole = prepared.parts[0], prepared.wholes[0]
     everything = candidates_at(matcher, part, whole, 8)
     monkeypatch.setattr(module, "SAMPLED_VERTICES", len(part) // 3)
     fewer = candidates_at(matcher, part, whole, 8)
@@ -236,8 +236,8 @@ def test_hopeless_yaws_are_dropped_early(
     assert len(candidates_at(matcher, part, whole, 8)) == 1
 
 
-def test_rivals_are_different_maps(stock: PreparedPairs) -> None:
-    part, whole = stock.parts[0], stock.wholes[0]
+def test_rivals_are_different_maps(prepared: PreparedPairs) -> None:
+    part, whole = prepared.parts[0], prepared.wholes[0]
     assert whole.distances is not None
 
     def candidate(nearest: torch.Tensor, value: float) -> Candidate:

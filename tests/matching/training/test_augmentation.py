@@ -16,8 +16,8 @@ STILL = {"rotation": 0.0, "noise": 0.0, "scaling": (1.0, 1.0)}
 
 
 @pytest.fixture
-def ball(stock) -> Surface:
-    return stock.wholes[0]
+def ball(prepared) -> Surface:
+    return prepared.wholes[0]
 
 
 def pulled_apart(ball: Surface, config: TrainingConfig, seed: int = 0) -> torch.Tensor:

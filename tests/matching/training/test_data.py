@@ -19,16 +19,16 @@ def teacher(config) -> Matcher:
     return Matcher(new_network(config.network), config.with_changes(yaw_steps=2), {"name": "the teacher"})
 
 
-def test_the_maps_of_the_teacher_are_the_truth(stock, small, teacher) -> None:
+def test_the_maps_of_the_teacher_are_the_truth(prepared, small, teacher) -> None:
     told: list[tuple[str, int, int]] = []
-    lessons = with_teacher_maps(stock, teacher, progress=lambda *words: told.append(words))
-    assert set(lessons.truths) == set(stock.pairs)
-    assert told[-1] == ("teacher's maps", len(stock), len(stock))
-    for number, (p, w) in enumerate(stock.pairs):
+    lessons = with_teacher_maps(prepared, teacher, progress=lambda *words: told.append(words))
+    assert set(lessons.truths) == set(prepared.pairs)
+    assert told[-1] == ("teacher's maps", len(prepared), len(prepared))
+    for number, (p, w) in enumerate(prepared.pairs):
         part, _ = lessons.surfaces(p, w)
-        assert torch.equal(part.truth, small.map_of(teacher, small.prepared_pair(stock, number), up=None))
+        assert torch.equal(part.truth, small.map_of(teacher, small.prepared_pair(prepared, number), up=None))
         torch.testing.assert_close(part.truth_shares, part.mass / part.mass.sum())
-    assert not stock.truths
+    assert not prepared.truths
     assert lessons.teacher == "the teacher"
 
 
@@ -42,24 +42,24 @@ def test_a_pupil_comes_near_its_teacher(pairs, config, cache, teacher) -> None:
         train(pairs, config, teacher=teacher, cache=cache)
 
 
-def test_validation_pairs_get_the_maps_as_well(stock, config, teacher) -> None:
+def test_validation_pairs_get_the_maps_as_well(prepared, config, teacher) -> None:
     few = config.with_changes(**ALONE, iterations=2, evaluate_every=1)
-    run = train(stock, few, teacher=teacher, validation=stock)
+    run = train(prepared, few, teacher=teacher, validation=prepared)
     assert [found["data"] for found in run.evaluations] == ["validation", "validation"]
 
 
-def test_a_run_begins_with_the_weights_it_is_given(stock, config, teacher) -> None:
+def test_a_run_begins_with_the_weights_it_is_given(prepared, config, teacher) -> None:
     still = config.with_changes(iterations=1, learning_rate=1e-12, final_learning_rate=1e-12)
-    run = train(stock, still, start=teacher)
+    run = train(prepared, still, start=teacher)
     before, after = teacher.network.state_dict(), run.matcher.network.state_dict()
     for name in before:
         torch.testing.assert_close(after[name], before[name], atol=1e-9, rtol=0)
     assert run.matcher.card["start"] == "the teacher"
     # the weights that were given stay as they are
-    train(stock, config.with_changes(iterations=2, learning_rate=0.1), start=teacher)
+    train(prepared, config.with_changes(iterations=2, learning_rate=0.1), start=teacher)
     assert all(torch.equal(before[name], weight) for name, weight in teacher.network.state_dict().items())
 
 
-def test_weights_of_another_size_are_refused(stock, config, teacher) -> None:
+def test_weights_of_another_size_are_refused(prepared, config, teacher) -> None:
     with pytest.raises(ValueError, match=r"the weights to start with \(the teacher\) are of a network of another size"):
-        train(stock, config.with_changes(width=2 * config.network.width), start=teacher)
+        train(prepared, config.with_changes(width=2 * config.network.width), start=teacher)

@@ -42,8 +42,8 @@ def in_double(surface: Surface) -> Surface:
 
 
 @pytest.fixture(scope="module")
-def pair(stock: PreparedPairs) -> tuple[Surface, Surface]:
-    return in_double(stock.parts[0]), in_double(stock.wholes[0])
+def pair(prepared: PreparedPairs) -> tuple[Surface, Surface]:
+    return in_double(prepared.parts[0]), in_double(prepared.wholes[0])
 
 
 @pytest.fixture(scope="module")
@@ -82,8 +82,8 @@ def test_only_the_soft_map_has_a_gradient() -> None:
     assert [tensor.grad is not None for tensor in given] == [True, False, False, False]
 
 
-def test_the_true_map_of_an_isometry_costs_nothing(stock) -> None:
-    whole = stock.wholes[0]
+def test_the_true_map_of_an_isometry_costs_nothing(prepared) -> None:
+    whole = prepared.wholes[0]
     assert (
         float(distortion(torch.eye(len(whole)), whole.distances, whole.distances, torch.ones_like(whole.distances)))
         == 0

@@ -56,9 +56,9 @@ def assert_same(one: Network, two: Network) -> None:
     np.testing.assert_equal(weights_of(one), weights_of(two))
 
 
-def test_it_is_trained_saved_loaded_and_matched_with(pairs, stock, few, network, tmp_path) -> None:
+def test_it_is_trained_saved_loaded_and_matched_with(pairs, prepared, few, network, tmp_path) -> None:
     before = weights_of(network)
-    run = train(stock, few, network=network, validation=stock, folder=tmp_path / "run")
+    run = train(prepared, few, network=network, validation=prepared, folder=tmp_path / "run")
     np.testing.assert_equal(weights_of(network), before)
     trained = run.matcher.network
     assert isinstance(trained, CrossAttention)
@@ -78,8 +78,8 @@ def test_it_is_trained_saved_loaded_and_matched_with(pairs, stock, few, network,
     np.testing.assert_array_equal(*maps)
 
 
-def test_without_the_network_it_says_what_to_give(stock, few, network, tmp_path) -> None:
-    matcher = train(stock, few, network=network).matcher
+def test_without_the_network_it_says_what_to_give(prepared, few, network, tmp_path) -> None:
+    matcher = train(prepared, few, network=network).matcher
     matcher.save(tmp_path / "a.safetensors")
     remedy = r"of another kind, CrossAttention, which must be given: Matcher\.load\(path, network=CrossAttention\("
     with pytest.raises(ValueError, match=remedy):
@@ -88,7 +88,7 @@ def test_without_the_network_it_says_what_to_give(stock, few, network, tmp_path)
         Matcher.load(tmp_path / "a.safetensors", network=CrossAttention(width=4))
 
 
-def test_a_run_goes_on_if_the_network_is_given_again(stock, few, network, tmp_path) -> None:
+def test_a_run_goes_on_if_the_network_is_given_again(prepared, few, network, tmp_path) -> None:
     class Stopped(Exception):
         pass
 
@@ -97,47 +97,47 @@ def test_a_run_goes_on_if_the_network_is_given_again(stock, few, network, tmp_pa
             raise Stopped
 
     with pytest.raises(Stopped):
-        train(stock, few, network=network, folder=tmp_path / "run", heartbeat=stop)
+        train(prepared, few, network=network, folder=tmp_path / "run", heartbeat=stop)
     with pytest.raises(
         ValueError, match=r"run had the network CrossAttention, and now it is DiffusionNet; .*network=CrossAttention\("
     ):
-        train(stock, few, folder=tmp_path / "run", resume=True)
+        train(prepared, few, folder=tmp_path / "run", resume=True)
     with pytest.raises(ValueError, match="run had the network CrossAttention of another size; give the same to go on"):
-        train(stock, few, network=CrossAttention(width=4), folder=tmp_path / "run", resume=True)
+        train(prepared, few, network=CrossAttention(width=4), folder=tmp_path / "run", resume=True)
     # its weights are those of the state, whatever it brings
     torch.manual_seed(1)
-    resumed = train(stock, few, network=CrossAttention(), folder=tmp_path / "run", resume=True)
-    assert_same(resumed.matcher.network, train(stock, few, network=network).matcher.network)
+    resumed = train(prepared, few, network=CrossAttention(), folder=tmp_path / "run", resume=True)
+    assert_same(resumed.matcher.network, train(prepared, few, network=network).matcher.network)
 
 
-def test_a_matcher_is_trained_further_with_its_own_network(stock, few, network) -> None:
-    matcher = train(stock, few, network=network).matcher
+def test_a_matcher_is_trained_further_with_its_own_network(prepared, few, network) -> None:
+    matcher = train(prepared, few, network=network).matcher
     before = weights_of(matcher.network)
-    further = matcher.fit(stock)
+    further = matcher.fit(prepared)
     assert isinstance(further.network, CrossAttention)
     np.testing.assert_equal(weights_of(matcher.network), before)
     assert not np.array_equal(weights_of(further.network)["first.weight"], before["first.weight"])
 
 
-def test_what_can_not_be_trained(stock, few, network) -> None:
+def test_what_can_not_be_trained(prepared, few, network) -> None:
     with pytest.raises(ValueError, match=r"CrossAttention has no weights that can be trained; if they are frozen"):
-        train(stock, few, network=network.requires_grad_(False))
+        train(prepared, few, network=network.requires_grad_(False))
 
 
-def test_another_vertical_is_what_it_has_to_say_itself(stock, few, network) -> None:
-    matcher = train(stock, few, network=network).matcher
+def test_another_vertical_is_what_it_has_to_say_itself(prepared, few, network) -> None:
+    matcher = train(prepared, few, network=network).matcher
     with pytest.raises(ValueError, match="CrossAttention does not say how it serves shapes with another vertical"):
         matcher.standing("z" if few.search.vertical != "z" else "y")
 
 
-def test_a_network_of_the_usual_kind_may_be_given_too(stock, few, tmp_path) -> None:
+def test_a_network_of_the_usual_kind_may_be_given_too(prepared, few, tmp_path) -> None:
     torch.manual_seed(0)
     usual, other = new_network(few.network), DiffusionNet(6, 4, width=5, blocks=1)
     assert is_made_by(few.network, usual)
-    train(stock, few, network=usual, folder=tmp_path / "usual")
+    train(prepared, few, network=usual, folder=tmp_path / "usual")
     assert is_made_by(few.network, Matcher.load(tmp_path / "usual/model.safetensors").network)
     # but of a size that the config does not say, it must be given again
-    train(stock, few, network=other, folder=tmp_path / "other")
+    train(prepared, few, network=other, folder=tmp_path / "other")
     with pytest.raises(ValueError, match="of another kind, DiffusionNet, which must be given"):
         Matcher.load(tmp_path / "other/model.safetensors")
     Matcher.load(tmp_path / "other/model.safetensors", network=other)

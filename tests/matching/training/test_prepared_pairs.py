@@ -31,16 +31,16 @@ def pair() -> Pair:
     return Pair.of_cut(cut_plane(sphere(90, jitter=0.3), (0, 0, 0), (0, 0.2, 1)))
 
 
-def test_each_surface_once(pairs, stock) -> None:
-    assert repr(stock) == "PreparedPairs(5 pairs of 4 parts and 2 wholes)"
-    assert len(stock) == 5
-    assert stock.pairs == ((0, 0), (1, 0), (2, 1), (3, 1), (0, 1))
-    for pair, (p, w) in zip(pairs, stock.pairs, strict=True):
-        assert stock.meshes[0][p].content_hash == pair.part.content_hash
-        assert stock.meshes[1][w].content_hash == pair.whole.content_hash
-        np.testing.assert_allclose(stock.parts[p].points, pair.part.vertices, atol=1e-6)
-        np.testing.assert_allclose(stock.wholes[w].points, pair.whole.vertices, atol=1e-6)
-    assert stock.notes == ()
+def test_each_surface_once(pairs, prepared) -> None:
+    assert repr(prepared) == "PreparedPairs(5 pairs of 4 parts and 2 wholes)"
+    assert len(prepared) == 5
+    assert prepared.pairs == ((0, 0), (1, 0), (2, 1), (3, 1), (0, 1))
+    for pair, (p, w) in zip(pairs, prepared.pairs, strict=True):
+        assert prepared.meshes[0][p].content_hash == pair.part.content_hash
+        assert prepared.meshes[1][w].content_hash == pair.whole.content_hash
+        np.testing.assert_allclose(prepared.parts[p].points, pair.part.vertices, atol=1e-6)
+        np.testing.assert_allclose(prepared.wholes[w].points, pair.whole.vertices, atol=1e-6)
+    assert prepared.notes == ()
 
 
 def test_equal_content_is_prepared_once_whatever_the_object(pair, config, monkeypatch) -> None:
@@ -155,7 +155,7 @@ def test_eigenpairs_are_kept_in_the_cache(pairs, config, tmp_path: Path) -> None
     assert len(list(tmp_path.rglob("*.npz"))) == 6
 
 
-def test_a_cache_that_can_not_be_written_is_said_once(pairs, config, stock, tmp_path: Path, monkeypatch) -> None:
+def test_a_cache_that_can_not_be_written_is_said_once(pairs, config, prepared, tmp_path: Path, monkeypatch) -> None:
     (tmp_path / "file").touch()
     said: list[str] = []
     made = prepare_pairs(
@@ -168,7 +168,7 @@ def test_a_cache_that_can_not_be_written_is_said_once(pairs, config, stock, tmp_
 
     monkeypatch.setattr("tempfile.TemporaryDirectory", refused)
     alone = prepare_pairs(pairs, config, for_loss=False)
-    for one, other, usual in zip(made.parts, alone.parts, stock.parts, strict=True):
+    for one, other, usual in zip(made.parts, alone.parts, prepared.parts, strict=True):
         np.testing.assert_allclose(one.values, usual.values, atol=1e-4)
         np.testing.assert_allclose(other.values, usual.values, atol=1e-4)
 
@@ -180,9 +180,9 @@ def test_a_cache_that_holds_everything_need_not_be_written(pairs, config, tmp_pa
     prepare_pairs(pairs, config, for_loss=False, cache=Cache(tmp_path))
 
 
-def test_several_processes_give_the_same(pairs, config, stock) -> None:
+def test_several_processes_give_the_same(pairs, config, prepared) -> None:
     made = prepare_pairs(pairs, config, workers=2)
-    for one, two in zip((*made.parts, *made.wholes), (*stock.parts, *stock.wholes), strict=True):
+    for one, two in zip((*made.parts, *made.wholes), (*prepared.parts, *prepared.wholes), strict=True):
         torch.testing.assert_close(one.values, two.values, rtol=1e-4, atol=1e-4)
         torch.testing.assert_close(one.signatures, two.signatures, rtol=1e-3, atol=1e-3)
 

@@ -60,18 +60,18 @@ def hands() -> Pairs:
 
 
 @pytest.fixture(scope="module")
-def hand_stock(hands: Pairs) -> PreparedPairs:
+def prepared_hands(hands: Pairs) -> PreparedPairs:
     return prepare_pairs(hands, CONFIG)
 
 
 @pytest.fixture(scope="module")
-def trained(hand_stock: PreparedPairs) -> Matcher:
-    return train(hand_stock, CONFIG).matcher
+def trained(prepared_hands: PreparedPairs) -> Matcher:
+    return train(prepared_hands, CONFIG).matcher
 
 
 @pytest.fixture(scope="module")
-def surfaces(hand_stock: PreparedPairs) -> tuple[Any, Any]:
-    return hand_stock.parts[0], hand_stock.wholes[0]
+def surfaces(prepared_hands: PreparedPairs) -> tuple[Any, Any]:
+    return prepared_hands.parts[0], prepared_hands.wholes[0]
 
 
 def weights_of(matcher: Matcher) -> dict[str, torch.Tensor]:
@@ -82,13 +82,13 @@ def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
     return all(torch.equal(one[name], other[name]) for name in one)
 
 
-def loss_on(matcher: Matcher, stock: PreparedPairs) -> float:
-    first = replace(stock, pairs=stock.pairs[:1])
+def loss_on(matcher: Matcher, prepared: PreparedPairs) -> float:
+    first = replace(prepared, pairs=prepared.pairs[:1])
     return mean_loss(matcher.network, loss_of(matcher.config), first, matcher.config)
 
 
 @pytest.mark.parametrize("as_in_training", [False, True])
-def test_the_loss_falls_and_the_matcher_stays_as_it_was(trained, hand_stock, surfaces, as_in_training) -> None:
+def test_the_loss_falls_and_the_matcher_stays_as_it_was(trained, prepared_hands, surfaces, as_in_training) -> None:
     before = weights_of(trained)
     found = refine(trained, *surfaces, steps=8, augmentation=as_in_training, dropout=as_in_training, patience=None)
     assert same(before, weights_of(trained))
@@ -98,8 +98,8 @@ def test_the_loss_falls_and_the_matcher_stays_as_it_was(trained, hand_stock, sur
     assert found.matcher is not trained
     assert found.matcher.config == trained.config
     assert found.steps_taken == 8
-    assert found.loss_before == pytest.approx(loss_on(trained, hand_stock))
-    assert found.loss_after == pytest.approx(loss_on(found.matcher, hand_stock))
+    assert found.loss_before == pytest.approx(loss_on(trained, prepared_hands))
+    assert found.loss_after == pytest.approx(loss_on(found.matcher, prepared_hands))
     assert found.loss_after == min(found.losses)
     assert found.improved
     assert not same(before, weights_of(found.matcher))
@@ -110,7 +110,7 @@ def test_the_loss_falls_and_the_matcher_stays_as_it_was(trained, hand_stock, sur
     assert repr(found).startswith(f"Refined(loss {found.loss_before:.4g} → ")
 
 
-def test_the_first_step_is_one_of_adam(trained, surfaces, hand_stock) -> None:
+def test_the_first_step_is_one_of_adam(trained, surfaces, prepared_hands) -> None:
     """By hand: every weight moves by the learning rate against the sign of its gradient."""
     rate = 1e-5
     found = refine(trained, *surfaces, steps=1, learning_rate=rate)
@@ -291,7 +291,7 @@ def test_what_is_missing_is_said(trained, hands, surfaces, cache) -> None:
         trained.match(hands[0].part, hands[0].whole, refine=-3, cache=cache)
 
 
-def test_matchers_that_need_other_surfaces(trained, surfaces, hand_stock) -> None:
+def test_matchers_that_need_other_surfaces(trained, surfaces, prepared_hands) -> None:
     make: Callable[..., Matcher] = lambda **changes: Matcher(trained.network, trained.config.with_changes(**changes))  # noqa: E731
     with pytest.raises(ValueError, match="the matchers differ in criterion \\('wormhole' and 'boundary'\\)"):
         refine([trained, make(criterion="boundary")], *surfaces)

@@ -47,10 +47,10 @@ def examination(pairs: Pairs, config: TrainingConfig, cache: Cache) -> Benchmark
 
 @pytest.fixture(scope="module")
 def uninterrupted(
-    stock: PreparedPairs, rough: TrainingConfig, examination: Benchmark, tmp_path_factory: pytest.TempPathFactory
+    prepared: PreparedPairs, rough: TrainingConfig, examination: Benchmark, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, TrainingRun]:
     folder = tmp_path_factory.mktemp("whole") / "run"
-    return folder, train(stock, rough, validation=stock, watch={"balls": examination}, folder=folder)
+    return folder, train(prepared, rough, validation=prepared, watch={"balls": examination}, folder=folder)
 
 
 def without_clock(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -84,15 +84,15 @@ def stopping_at(iteration: int) -> Any:
     """In place of `PreparedPairs.pair_at`: stops before this iteration."""
     real = PreparedPairs.pair_at
 
-    def stop(stock: PreparedPairs, number: int, seed: int) -> tuple[int, int]:
+    def stop(prepared: PreparedPairs, number: int, seed: int) -> tuple[int, int]:
         if number == iteration:
             raise Stopped
-        return real(stock, number, seed)
+        return real(prepared, number, seed)
 
     return stop
 
 
-def test_what_a_folder_holds(uninterrupted, rough, stock) -> None:
+def test_what_a_folder_holds(uninterrupted, rough, prepared) -> None:
     folder, run = uninterrupted
     assert {path.name for path in folder.iterdir()} == {
         "state.safetensors",
@@ -118,34 +118,34 @@ def test_what_a_folder_holds(uninterrupted, rough, stock) -> None:
     assert TrainingConfig.from_json(card["config"]) == rough
     assert (card["name"], card["iterations"], card["weights"]) == ("run", 15, "final")
     assert Matcher.load(folder / "model.safetensors").config == rough
-    assert len(stock) == card["data"]["pairs"]
+    assert len(prepared) == card["data"]["pairs"]
 
 
 @pytest.mark.parametrize("save_seconds", [OFTEN, NEVER])
 @pytest.mark.parametrize("stop", [0, 1, 3, 4, 5, 11, 14])
 def test_a_run_that_was_stopped_goes_on(
-    stock, rough, examination, uninterrupted, tmp_path, monkeypatch, stop, save_seconds
+    prepared, rough, examination, uninterrupted, tmp_path, monkeypatch, stop, save_seconds
 ) -> None:
     """Losses are fetched seldom here, so that there are some that are not yet fetched when the state is saved."""
-    options = {"validation": stock, "watch": {"balls": examination}, "folder": tmp_path / "run"}
+    options = {"validation": prepared, "watch": {"balls": examination}, "folder": tmp_path / "run"}
     with monkeypatch.context() as patch:
         patch.setattr(run_folder, "SAVE_SECONDS", save_seconds)
         patch.setattr(PreparedPairs, "pair_at", stopping_at(stop))
         with pytest.raises(Stopped):
-            train(stock, rough, **options)
+            train(prepared, rough, **options)
     saved = stop if save_seconds == OFTEN else stop - stop % 4
     assert (tmp_path / "run" / "state.safetensors").exists() == (saved > 0)
     assert len(read_losses(tmp_path / "run")) == saved
-    run = train(stock, rough, resume=True, **options)
+    run = train(prepared, rough, resume=True, **options)
     assert_same_run(tmp_path / "run", uninterrupted[0])
     np.testing.assert_array_equal(run.losses, uninterrupted[1].losses)
     assert as_text(run.evaluations) == as_text(uninterrupted[1].evaluations)
 
 
-def test_stopped_again_and_again(stock, rough, examination, uninterrupted, tmp_path, monkeypatch) -> None:
+def test_stopped_again_and_again(prepared, rough, examination, uninterrupted, tmp_path, monkeypatch) -> None:
     """By what looks at its progress, after every iteration."""
     monkeypatch.setattr(run_folder, "SAVE_SECONDS", OFTEN)
-    options = {"validation": stock, "watch": {"balls": examination}, "folder": tmp_path / "run"}
+    options = {"validation": prepared, "watch": {"balls": examination}, "folder": tmp_path / "run"}
     for last in range(2, 15):
 
         def progress(what: str, done: int, total: int, last: int = last) -> None:
@@ -153,36 +153,38 @@ def test_stopped_again_and_again(stock, rough, examination, uninterrupted, tmp_p
                 raise Stopped
 
         with pytest.raises(Stopped):
-            train(stock, rough, resume=last > 2, progress=progress, **options)
-    run = train(stock, rough, resume=True, **options)
+            train(prepared, rough, resume=last > 2, progress=progress, **options)
+    run = train(prepared, rough, resume=True, **options)
     assert_same_run(tmp_path / "run", uninterrupted[0])
     assert run.seconds > 0
 
 
-def test_what_a_heartbeat_stops_is_saved_first(stock, rough, examination, uninterrupted, tmp_path, monkeypatch) -> None:
+def test_what_a_heartbeat_stops_is_saved_first(
+    prepared, rough, examination, uninterrupted, tmp_path, monkeypatch
+) -> None:
     monkeypatch.setattr(run_folder, "FLUSH_ITERATIONS", 1)
-    options = {"validation": stock, "watch": {"balls": examination}, "folder": tmp_path / "run"}
+    options = {"validation": prepared, "watch": {"balls": examination}, "folder": tmp_path / "run"}
 
     def heartbeat(state: RunState) -> None:
         if state.iteration in (3, 8):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train(stock, rough, heartbeat=heartbeat, **options)
+        train(prepared, rough, heartbeat=heartbeat, **options)
     assert len(read_losses(tmp_path / "run")) == 3
     with pytest.raises(KeyboardInterrupt):
-        train(stock, rough, heartbeat=heartbeat, resume=True, **options)
+        train(prepared, rough, heartbeat=heartbeat, resume=True, **options)
     assert len(read_losses(tmp_path / "run")) == 8
-    train(stock, rough, resume=True, **options)
+    train(prepared, rough, resume=True, **options)
     assert_same_run(tmp_path / "run", uninterrupted[0])
 
 
 @pytest.mark.parametrize("where", ["evaluation", "state", "model"])
 def test_stopped_while_something_else_is_done(
-    stock, rough, examination, uninterrupted, tmp_path, monkeypatch, where
+    prepared, rough, examination, uninterrupted, tmp_path, monkeypatch, where
 ) -> None:
     """Between the logs and the state that belong together, in an evaluation, after the last iteration."""
-    options = {"validation": stock, "watch": {"balls": examination}, "folder": tmp_path / "run"}
+    options = {"validation": prepared, "watch": {"balls": examination}, "folder": tmp_path / "run"}
 
     def stop(*_: Any, **__: Any) -> None:
         raise Stopped
@@ -195,15 +197,15 @@ def test_stopped_while_something_else_is_done(
         else:
             patch.setattr(Matcher, "save", stop)
         with pytest.raises(Stopped):
-            train(stock, rough, **options)
-    train(stock, rough, resume=True, **options)
+            train(prepared, rough, **options)
+    train(prepared, rough, resume=True, **options)
     assert_same_run(tmp_path / "run", uninterrupted[0])
 
 
-def test_a_finished_run_stays_as_it_is(stock, rough, examination, uninterrupted, tmp_path) -> None:
-    options = {"validation": stock, "watch": {"balls": examination}, "folder": tmp_path / "run"}
-    first = train(stock, rough, **options)
-    again = train(stock, rough, resume=True, **options)
+def test_a_finished_run_stays_as_it_is(prepared, rough, examination, uninterrupted, tmp_path) -> None:
+    options = {"validation": prepared, "watch": {"balls": examination}, "folder": tmp_path / "run"}
+    first = train(prepared, rough, **options)
+    again = train(prepared, rough, resume=True, **options)
     assert_same_run(tmp_path / "run", uninterrupted[0])
     np.testing.assert_array_equal(first.losses, again.losses)
     assert again.validated is not None
@@ -232,12 +234,12 @@ KILLED = """
 """
 
 
-def test_a_process_that_is_killed_goes_on(stock, small, cache, tmp_path) -> None:
+def test_a_process_that_is_killed_goes_on(prepared, small, cache, tmp_path) -> None:
     """It saves all the time, so that it may well be killed while it does."""
     script = tmp_path / "run.py"
     script.write_text(textwrap.dedent(KILLED))
     folder, tests = tmp_path / "killed" / "run", Path(__file__).parents[1]
-    # eigenpairs of the stock are in the cache now, and the same for all processes
+    # eigenpairs of the prepared are in the cache now, and the same for all processes
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     # a run that was resumed is no other when it is killed: `test_stopped_again_and_again`
     enough = 20
@@ -254,77 +256,77 @@ def test_a_process_that_is_killed_goes_on(stock, small, cache, tmp_path) -> None
     assert process.returncode == -signal.SIGKILL
     assert enough - 1 <= read_tensors(folder / "state.safetensors")[1]["iteration"] < 40
     assert not (folder / "model.safetensors").exists()
-    train(stock, small.config(iterations=50), folder=folder, resume=True)
-    train(stock, small.config(iterations=50), folder=tmp_path / "whole" / "run")
+    train(prepared, small.config(iterations=50), folder=folder, resume=True)
+    train(prepared, small.config(iterations=50), folder=tmp_path / "whole" / "run")
     assert_same_run(folder, tmp_path / "whole" / "run")
 
 
 @pytest.fixture
-def begun(stock: PreparedPairs, config: TrainingConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def begun(prepared: PreparedPairs, config: TrainingConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a run that was stopped."""
     with monkeypatch.context() as patch:
         patch.setattr(PreparedPairs, "pair_at", stopping_at(7))
         with pytest.raises(Stopped):
-            train(stock, config, folder=tmp_path / "run")
+            train(prepared, config, folder=tmp_path / "run")
     return tmp_path / "run"
 
 
-def test_a_folder_with_a_run_is_left_alone(begun, stock, config, pairs) -> None:
+def test_a_folder_with_a_run_is_left_alone(begun, prepared, config, pairs) -> None:
     before = {path: path.read_bytes() for path in begun.rglob("*") if path.is_file()}
     with pytest.raises(
         ValueError, match=r"there is a run in .*run already; go on with it \(resume\), or choose another"
     ):
-        train(stock, config, folder=begun)
+        train(prepared, config, folder=begun)
     # and that is said before anything is computed
     with pytest.raises(ValueError, match="there is a run in"):
         train(pairs, config, folder=begun, progress=lambda *_: pytest.fail("something was computed"))
     assert {path: path.read_bytes() for path in begun.rglob("*") if path.is_file()} == before
 
 
-def test_other_choices_are_refused(begun, stock, config, pairs, cache) -> None:
+def test_other_choices_are_refused(begun, prepared, config, pairs, cache) -> None:
     with pytest.raises(ValueError, match=r"run had temperature=0\.1, now it is 0\.2; go on with the same choices"):
-        train(stock, config.with_changes(temperature=0.2), folder=begun, resume=True)
+        train(prepared, config.with_changes(temperature=0.2), folder=begun, resume=True)
     with pytest.raises(ValueError, match="run had iterations=12, now it is 13"):
-        train(stock, config.with_changes(iterations=13), folder=begun, resume=True)
+        train(prepared, config.with_changes(iterations=13), folder=begun, resume=True)
     with pytest.raises(
         ValueError, match=r"run had distortion_weight=1000\.0, now it is 0\.0; go on with the same choices"
     ):
-        train(stock, config, loss=OrthogonalityLoss(), folder=begun, resume=True)
+        train(prepared, config, loss=OrthogonalityLoss(), folder=begun, resume=True)
     for other in (pairs[:4], pairs[::-1]):
         with pytest.raises(ValueError, match="run was made with other pairs; give it the same data to go on"):
             train(other, config, folder=begun, resume=True, cache=cache)
     # nothing of it is lost by that
-    train(stock, config, folder=begun, resume=True)
-    np.testing.assert_array_equal([row["loss"] for row in read_losses(begun)][:7], _losses(stock, config)[:7])
+    train(prepared, config, folder=begun, resume=True)
+    np.testing.assert_array_equal([row["loss"] for row in read_losses(begun)][:7], _losses(prepared, config)[:7])
 
 
-def _losses(stock: PreparedPairs, config: TrainingConfig) -> np.ndarray:
-    return train(stock, config).losses.sum(axis=1)
+def _losses(prepared: PreparedPairs, config: TrainingConfig) -> np.ndarray:
+    return train(prepared, config).losses.sum(axis=1)
 
 
-def test_a_damaged_state(begun, stock, config) -> None:
+def test_a_damaged_state(begun, prepared, config) -> None:
     state = begun / "state.safetensors"
     whole = state.read_bytes()
     for damaged in (whole[:100], whole[:-1], b"", whole[:-4] + b"\1\2\3\4"):
         state.write_bytes(damaged)
         with pytest.raises(ValueError, match="is damaged"):
-            train(stock, config, folder=begun, resume=True)
+            train(prepared, config, folder=begun, resume=True)
     write_tensors(state, {"w": torch.ones(2)}, {"config": config.to_json()})
     with pytest.raises(ValueError, match="is not the state of a run; begin another run in another folder"):
-        train(stock, config, folder=begun, resume=True)
+        train(prepared, config, folder=begun, resume=True)
 
 
-def test_folders_that_can_not_be(stock, config, tmp_path) -> None:
+def test_folders_that_can_not_be(prepared, config, tmp_path) -> None:
     with pytest.raises(ValueError, match="resume=True needs the folder of the run that is to go on"):
-        train(stock, config, resume=True)
+        train(prepared, config, resume=True)
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match="file is a file; a run needs a folder"):
-        train(stock, config, folder=tmp_path / "file")
+        train(prepared, config, folder=tmp_path / "file")
 
 
-def test_to_resume_what_never_began_is_to_begin(stock, config, tmp_path) -> None:
-    train(stock, config, folder=tmp_path / "new" / "run", resume=True)
-    train(stock, config, folder=tmp_path / "other" / "run")
+def test_to_resume_what_never_began_is_to_begin(prepared, config, tmp_path) -> None:
+    train(prepared, config, folder=tmp_path / "new" / "run", resume=True)
+    train(prepared, config, folder=tmp_path / "other" / "run")
     assert_same_run(tmp_path / "new" / "run", tmp_path / "other" / "run")
 
 

@@ -52,8 +52,8 @@ class Explosive(Loss):
         return P.square().sum() * (self.value if self.left == 0 else 1.0)
 
 
-def test_a_seed_decides_everything(stock, config) -> None:
-    one, two, other = (train(stock, config.with_changes(seed=seed)) for seed in (0, 0, 1))
+def test_a_seed_decides_everything(prepared, config) -> None:
+    one, two, other = (train(prepared, config.with_changes(seed=seed)) for seed in (0, 0, 1))
     assert repr(one) == "TrainingRun(12 iterations, 0 evaluations)"
     assert one.losses.shape == (12, 2)
     assert one.terms == ("distortion", "orthogonality")
@@ -63,10 +63,10 @@ def test_a_seed_decides_everything(stock, config) -> None:
     assert one.seconds > 0
 
 
-def test_pairs_are_as_good_as_their_stock(pairs: Pairs, stock, config, cache) -> None:
+def test_pairs_are_as_good_as_prepared_ones(pairs: Pairs, prepared, config, cache) -> None:
     told: list[tuple[str, int, int]] = []
     run = train(pairs, config, cache=cache, progress=lambda *what: told.append(what))
-    np.testing.assert_array_equal(run.losses, train(stock, config).losses)
+    np.testing.assert_array_equal(run.losses, train(prepared, config).losses)
     assert [what for what, done, total in told if done == total] == [
         "reading",
         "eigenfunctions",
@@ -75,15 +75,15 @@ def test_pairs_are_as_good_as_their_stock(pairs: Pairs, stock, config, cache) ->
     ]
 
 
-def test_how_often_one_looks_changes_nothing(stock, config, pairs, cache, monkeypatch) -> None:
-    plain = train(stock, config)
+def test_how_often_one_looks_changes_nothing(prepared, config, pairs, cache, monkeypatch) -> None:
+    plain = train(prepared, config)
     monkeypatch.setattr(run_folder, "FLUSH_ITERATIONS", 1)
     told: list[int] = []
     watch = {"balls": Benchmark(pairs[:2], keep=True, cache=cache)}
     looked = train(
-        stock,
+        prepared,
         config,
-        validation=stock,
+        validation=prepared,
         watch=watch,
         progress=lambda what, done, total: told.append(done) if what == "training" else None,
         heartbeat=lambda state: None,
@@ -93,7 +93,7 @@ def test_how_often_one_looks_changes_nothing(stock, config, pairs, cache, monkey
     assert told == list(range(1, 13))
 
 
-def test_torch_is_left_as_it_was(stock, config, monkeypatch) -> None:
+def test_torch_is_left_as_it_was(prepared, config, monkeypatch) -> None:
     before = torch.get_float32_matmul_precision()
     try:
         for precision in ("medium", "highest"):
@@ -101,13 +101,13 @@ def test_torch_is_left_as_it_was(stock, config, monkeypatch) -> None:
             torch.manual_seed(1)
             expected = torch.rand(3)
             torch.manual_seed(1)
-            train(stock, config.with_changes(iterations=2))
+            train(prepared, config.with_changes(iterations=2))
             assert torch.equal(torch.rand(3), expected)
             assert torch.get_float32_matmul_precision() == precision
             torch.manual_seed(1)
             monkeypatch.setattr(steps, "losses_of_pairs", lambda *_, **__: 1 / 0)
             with pytest.raises(ZeroDivisionError):
-                train(stock, config)
+                train(prepared, config)
             monkeypatch.undo()
             assert torch.equal(torch.rand(3), expected)
             assert torch.get_float32_matmul_precision() == precision
@@ -115,17 +115,17 @@ def test_torch_is_left_as_it_was(stock, config, monkeypatch) -> None:
         torch.set_float32_matmul_precision(before)
 
 
-def test_the_loss_falls(stock, config) -> None:
-    run = train(stock, config.with_changes(iterations=100, learning_rate=1e-2, cosine_epochs=None, **STILL))
+def test_the_loss_falls(prepared, config) -> None:
+    run = train(prepared, config.with_changes(iterations=100, learning_rate=1e-2, cosine_epochs=None, **STILL))
     total = run.losses.sum(axis=1)
     # first pass and last
     assert total[-5:].mean() < 0.7 * total[:5].mean()
 
 
-def test_losses_of_a_pair_are_the_loss_of_its_soft_map(stock, config) -> None:
+def test_losses_of_a_pair_are_the_loss_of_its_soft_map(prepared, config) -> None:
     torch.manual_seed(0)
     network = new_network(config.network).eval()
-    part, whole = stock.parts[2], stock.wholes[1]
+    part, whole = prepared.parts[2], prepared.wholes[1]
     features = [network(surface.inputs("xyz"), surface.operators) for surface in (part, whole)]
     P = soft_map(*features, config.loss.temperature)
     loss = WormholeLoss(2.0) + OrthogonalityLoss(3.0, 20)
@@ -134,28 +134,28 @@ def test_losses_of_a_pair_are_the_loss_of_its_soft_map(stock, config) -> None:
     assert losses_of_pair(network, loss, part, whole, config).tolist() != found.tolist()
 
 
-def test_a_batch_has_the_mean_loss_of_its_pairs_and_takes_the_next_ones(stock, config) -> None:
+def test_a_batch_has_the_mean_loss_of_its_pairs_and_takes_the_next_ones(prepared, config) -> None:
     quiet = config.with_changes(iterations=3, batch=2, learning_rate=1e-12, final_learning_rate=1e-12, **STILL)
-    alone = train(stock, quiet.with_changes(iterations=6, batch=1)).losses
-    np.testing.assert_allclose(train(stock, quiet).losses, alone.reshape(3, 2, -1).mean(axis=1), rtol=1e-4)
+    alone = train(prepared, quiet.with_changes(iterations=6, batch=1)).losses
+    np.testing.assert_allclose(train(prepared, quiet).losses, alone.reshape(3, 2, -1).mean(axis=1), rtol=1e-4)
     # the learning rate falls with the passes over the pairs, of which there are twice as many
     passes = config.with_changes(cosine_epochs=4)
     assert learning_rate(6, 6, passes.with_changes(batch=2)) == learning_rate(12, 6, passes)
 
 
-def test_a_step_is_a_step_of_adam_along_the_clipped_gradient(stock, config) -> None:
+def test_a_step_is_a_step_of_adam_along_the_clipped_gradient(prepared, config) -> None:
     quiet = config.with_changes(gradient_norm=1e-3, **STILL)
     torch.manual_seed(0)
     network = new_network(quiet.network)
     torch.manual_seed(0)
     twin = new_network(quiet.network)
     loss, rate = loss_of(quiet), quiet.optimisation.learning_rate
-    step = plain_steps(network, adam(network, quiet, "cpu"), loss, stock, quiet)
+    step = plain_steps(network, adam(network, quiet, "cpu"), loss, prepared, quiet)
     reference = torch.optim.Adam(twin.parameters(), lr=rate)
-    for part, whole in stock.pairs:
+    for part, whole in prepared.pairs:
         found = step((part, whole))
         reference.zero_grad()
-        terms = losses_of_pair(twin, loss, stock.parts[part], stock.wholes[whole], quiet)
+        terms = losses_of_pair(twin, loss, prepared.parts[part], prepared.wholes[whole], quiet)
         terms.sum().backward()
         norm = torch.sqrt(sum(weight.grad.square().sum() for weight in twin.parameters()))
         assert norm > 1e-3
@@ -169,14 +169,14 @@ def test_a_step_is_a_step_of_adam_along_the_clipped_gradient(stock, config) -> N
         torch.testing.assert_close(one, two, rtol=1e-3, atol=1e-4)
 
 
-def test_times_stay_positive(stock, config) -> None:
-    run = train(stock, config.with_changes(learning_rate=0.1))
+def test_times_stay_positive(prepared, config) -> None:
+    run = train(prepared, config.with_changes(learning_rate=0.1))
     times = torch.stack([block.time for block in run.matcher.network.blocks])
     assert (times > 0).all()
     assert (times > 1e-6).any()
 
 
-def test_the_rate_is_the_one_that_is_used(stock, config, monkeypatch) -> None:
+def test_the_rate_is_the_one_that_is_used(prepared, config, monkeypatch) -> None:
     used = []
     real = set_rate
 
@@ -186,15 +186,15 @@ def test_the_rate_is_the_one_that_is_used(stock, config, monkeypatch) -> None:
 
     monkeypatch.setattr(training, "set_rate", watched)
     few = config.with_changes(cosine_epochs=2)
-    train(stock, few)
-    assert used == [learning_rate(i, len(stock), few) for i in range(12)]
+    train(prepared, few)
+    assert used == [learning_rate(i, len(prepared), few) for i in range(12)]
     assert len(set(used)) == 3
 
 
-def test_weights_are_validated_on_pairs_that_are_not_trained_on(stock, pairs, config, cache, tmp_path) -> None:
+def test_weights_are_validated_on_pairs_that_are_not_trained_on(prepared, pairs, config, cache, tmp_path) -> None:
     held_out = prepare_pairs(pairs[2:4], config, cache=cache)
     rough = config.with_changes(learning_rate=0.05, evaluate_every=2, iterations=20, temperature=0.05)
-    run = train(stock, rough, validation=held_out, folder=tmp_path / "run")
+    run = train(prepared, rough, validation=held_out, folder=tmp_path / "run")
     losses = [row["loss"] for row in run.evaluations]
     assert [row["iteration"] for row in run.evaluations] == list(range(2, 21, 2))
     assert {row["data"] for row in run.evaluations} == {"validation"}
@@ -209,25 +209,25 @@ def test_weights_are_validated_on_pairs_that_are_not_trained_on(stock, pairs, co
     assert mean_loss(run.validated.network, loss, held_out, rough) == pytest.approx(losses[best], rel=1e-5)
     assert mean_loss(run.matcher.network, loss, held_out, rough) == pytest.approx(losses[-1], rel=1e-5)
     # the same weights as at that time
-    shorter = train(stock, rough.with_changes(iterations=2 * (best + 1), cosine_epochs=300))
+    shorter = train(prepared, rough.with_changes(iterations=2 * (best + 1), cosine_epochs=300))
     assert same_weights(shorter.matcher, run.validated)
     assert same_weights(Matcher.load(tmp_path / "run" / "validated.safetensors"), run.validated)
     assert same_weights(Matcher.load(tmp_path / "run" / "model.safetensors"), run.matcher)
 
 
-def test_the_mean_loss_is_that_of_each_pair(stock, config) -> None:
+def test_the_mean_loss_is_that_of_each_pair(prepared, config) -> None:
     torch.manual_seed(0)
     network, loss = new_network(config.network).eval(), loss_of(config)
     each = [
-        losses_of_pair(network, loss, stock.parts[p], stock.wholes[w], config, augment=False).sum().item()
-        for p, w in stock.pairs
+        losses_of_pair(network, loss, prepared.parts[p], prepared.wholes[w], config, augment=False).sum().item()
+        for p, w in prepared.pairs
     ]
-    assert mean_loss(network, loss, stock, config) == pytest.approx(np.mean(each), rel=1e-5)
+    assert mean_loss(network, loss, prepared, config) == pytest.approx(np.mean(each), rel=1e-5)
 
 
-def test_watched_pairs_are_examined(stock, pairs, config, cache) -> None:
+def test_watched_pairs_are_examined(prepared, pairs, config, cache) -> None:
     examination = Benchmark(pairs[:4], cache=cache)
-    run = train(stock, config, watch={"mine": pairs[:4], "prepared": examination}, cache=cache)
+    run = train(prepared, config, watch={"mine": pairs[:4], "prepared": examination}, cache=cache)
     assert [(row["iteration"], row["data"]) for row in run.evaluations] == [
         (i, name) for i in (5, 10, 12) for name in ("mine", "prepared")
     ]
@@ -238,23 +238,23 @@ def test_watched_pairs_are_examined(stock, pairs, config, cache) -> None:
     assert run.validated is None
 
 
-def test_watched_pairs_need_ground_truth(stock, pairs, config) -> None:
+def test_watched_pairs_need_ground_truth(prepared, pairs, config) -> None:
     with pytest.raises(ValueError, match="have no ground truth"):
-        train(stock, config, watch={"mine": pairs})
+        train(prepared, config, watch={"mine": pairs})
 
 
 @pytest.mark.parametrize("value", [math.inf, math.nan])
 @pytest.mark.parametrize("every", [1, 250])
-def test_a_loss_that_is_no_number(stock, config, monkeypatch, value, every) -> None:
+def test_a_loss_that_is_no_number(prepared, config, monkeypatch, value, every) -> None:
     monkeypatch.setattr(run_folder, "FLUSH_ITERATIONS", every)
     with pytest.raises(
         ValueError, match="the loss is not a finite number in iteration 4; lower learning_rate, or look for"
     ):
-        train(stock, config, loss=Explosive(4, value))
+        train(prepared, config, loss=Explosive(4, value))
 
 
-def test_a_loss_of_ones_own(stock, config) -> None:
-    run = train(stock, config, loss=Explosive(-1, 0.0) + OrthogonalityLoss(1.0, 10))
+def test_a_loss_of_ones_own(prepared, config) -> None:
+    run = train(prepared, config, loss=Explosive(-1, 0.0) + OrthogonalityLoss(1.0, 10))
     assert run.terms == ("explosive", "orthogonality")
     assert run.losses.shape == (12, 2)
 
@@ -318,7 +318,7 @@ def test_every_choice_trains(pairs, config, cache, changes) -> None:
     assert run.matcher.match(pairs[0].part, pairs[0].whole, up="y").vertex_map.max() < 110
 
 
-def test_a_stock_without_distances(pairs, config, cache) -> None:
+def test_prepared_pairs_without_distances(pairs, config, cache) -> None:
     with pytest.raises(ValueError, match="needs distances of part and whole"):
         train(prepare_pairs(pairs, config, for_loss=False, cache=cache), config)
 
@@ -332,19 +332,19 @@ def test_distances_are_measured_only_if_something_asks_for_them(pairs, config, c
         train(known, config, cache=cache)
 
 
-def test_weights_to_start_with_are_turned_to_where_shapes_stand(stock, config) -> None:
-    start = train(stock, config.with_changes(iterations=2, vertical="y")).matcher
+def test_weights_to_start_with_are_turned_to_where_shapes_stand(prepared, config) -> None:
+    start = train(prepared, config.with_changes(iterations=2, vertical="y")).matcher
     still = config.with_changes(iterations=1, vertical="z", learning_rate=1e-12, final_learning_rate=1e-12)
-    after = train(stock, still, start=start).matcher
+    after = train(prepared, still, start=start).matcher
     torch.testing.assert_close(after.network.first.weight, start.standing("z").network.first.weight)
 
 
-def test_devices(stock, config) -> None:
+def test_devices(prepared, config) -> None:
     with pytest.raises(ValueError, match="device must be 'cpu' or 'cuda', got 'abacus'"):
-        train(stock, config, device="abacus")
+        train(prepared, config, device="abacus")
     if not torch.cuda.is_available():
         with pytest.raises(ValueError, match="device='cuda' needs a CUDA device, and torch finds none"):
-            train(stock, config, device="cuda")
+            train(prepared, config, device="cuda")
 
 
 def test_surfaces_of_any_number_of_eigenpairs(small, config) -> None:
@@ -356,8 +356,8 @@ def test_surfaces_of_any_number_of_eigenpairs(small, config) -> None:
     assert np.isfinite(run.losses).all()
 
 
-def test_a_stock_is_what_was_said(stock: PreparedPairs, tmp_path: Path, config) -> None:
-    card = train(stock, config, folder=tmp_path / "ball run").matcher.card
+def test_prepared_pairs_are_what_was_said(prepared: PreparedPairs, tmp_path: Path, config) -> None:
+    card = train(prepared, config, folder=tmp_path / "ball run").matcher.card
     assert card["name"] == "ball run"
     assert card["data"]["pairs"] == 5
     assert card["data"]["parts"] == 4

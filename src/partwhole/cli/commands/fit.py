@@ -46,7 +46,7 @@ from partwhole.cli.shared.options import (
     open_session,
     output_folder,
 )
-from partwhole.deformation.options import FitOptions, Hold
+from partwhole.deformation.register import FitOptions, Hold
 from partwhole.matching.config import READ_OUT, MatchOptions
 from partwhole.matching.session import MatchSession
 from partwhole.mesh.formats.common import counted

@@ -103,6 +103,9 @@ def transfer(
     for result in results:
         for note in result["notes"]:
             console.note(note)
+    failed = [result for result in results if "error" in result]
+    if uv is not None and not failed and not any(result["what"].startswith("texture") for result in results):
+        console.note("--uv is not used: none of the files has a texture to transfer")
     summary = {"folder": folder, "to": to, "files": results, "seconds": sum(result["seconds"] for result in results)}
     write_json(goal / SUMMARY, summary)
     carried = [result for result in results if "error" not in result]
@@ -112,7 +115,6 @@ def transfer(
     for result in carried:
         console.say_files({path.name: path for path in result["wrote"]})
     console.finish(summary)
-    failed = [result for result in results if "error" in result]
     if failed:
         others = f" ({len(failed)} of {len(results)} files could not be transferred)" if len(results) > 1 else ""
         raise ValueError(f"{failed[0]['error']}{others}")

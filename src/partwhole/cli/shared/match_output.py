@@ -68,7 +68,7 @@ def write_map(folder: Path, found: MatchResult) -> dict[str, Path]:
     write_text(files["map.vts"], "\n".join(map(str, (found.vertex_map + 1).tolist())) + "\n")
     colors = coordinate_colors(found.whole)
     write_mesh(found.whole, files["whole.ply"], colors=colors)
-    write_mesh(found.part, files["part.ply"], colors=found.transfer(colors))
+    write_mesh(found.part, files["part.ply"], colors=found.barycentric.all_covered().interpolate(colors))
     save(found, folder, surfaces={"part.ply": found.part, "whole.ply": found.whole})
     return files
 

@@ -248,7 +248,7 @@ class Study:
         trained = found is None
         if found is None:
             run = train(
-                self._stock_of(series.trained_on, pairs, config),
+                self._prepared_for(series.trained_on, pairs, config),
                 config,
                 watch={test: self._examiner.benchmark(test) for test in series.tested_on},
                 folder=planned.folder,
@@ -269,7 +269,7 @@ class Study:
             self._pairs = key, list(self._train[key].read())
         return self._pairs[1]
 
-    def _stock_of(self, trained_on: str, pairs: list[Pair], config: TrainingConfig) -> PreparedPairs:
+    def _prepared_for(self, trained_on: str, pairs: list[Pair], config: TrainingConfig) -> PreparedPairs:
         # what surfaces depend on; the weights of the loss and its temperature do not matter to them
         names = ("criterion", "mask", "masked_sides", "distances", "low_pass", "precision")
         choices = {name: config.choices[name] for name in names}

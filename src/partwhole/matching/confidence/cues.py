@@ -14,7 +14,7 @@ from torch.nn.functional import normalize
 
 from partwhole.matching.confidence.constants import CLOSE, FAR, NEAR, RIVAL_SHARPNESS, SPREAD_TEMPERATURE
 from partwhole.matching.confidence.rule import NAMES, Cues
-from partwhole.matching.network.surface import Surface, guaranteed_pairs
+from partwhole.matching.network.surface import Surface
 from partwhole.matching.readout.maps import curvature_agreement, laterated, nearest_rows, read_map, soft_map
 from partwhole.matching.search.method import Method
 from partwhole.matching.search.search import SearchResult
@@ -104,7 +104,7 @@ def _around(
     assert part.distances is not None
     assert part.weights is not None
     assert whole.distances is not None
-    guaranteed = guaranteed_pairs(part)
+    guaranteed = part.guaranteed
     found, averaged = [], []
     for rows in torch.arange(len(part), device=part.mass.device).split(_ROWS):
         D = part.distances[rows]

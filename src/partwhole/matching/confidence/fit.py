@@ -237,17 +237,18 @@ def notes_about(fit: Fit) -> tuple[str, ...]:
 def warnings_about(fit: Fit, doubtful_share: float) -> tuple[str, ...]:
     """What a reader should know before using the map, the gravest first."""
     said = []
-    expected = f"an error of {percent(fit.expected_error)} of √area is to be expected"
+    reasons = [f"{percent(doubtful_share)} of the part's area is doubtful"]
+    # a small error would speak for a map that something else speaks against
+    if fit.expected_error > UNSURE_MAP:
+        reasons.insert(0, f"an error of {percent(fit.expected_error)} of √area is to be expected")
     doubtful = 0.0 if fit.judged else doubtful_share
     if fit.poor or fit.expected_error > WRONG_MAP or doubtful > MOSTLY_DOUBTFUL:
         said.append(
-            f"the map is probably wrong: {expected}, curvature agrees to {fit.curvature:.2f}, distances are off by "
+            f"the map is probably wrong: {reasons[0]}, curvature agrees to {fit.curvature:.2f}, distances are off by "
             f"{100 * fit.distortion:.1f} % of √area; the part may belong to something else, or have other units"
         )
     elif fit.expected_error > UNSURE_MAP or doubtful > HALF_DOUBTFUL:
-        said.append(
-            f"parts of the map are probably wrong: {expected}, and {percent(doubtful_share)} of the part's area is doubtful"
-        )
+        said.append(f"parts of the map are probably wrong: {', and '.join(reasons)}")
     if fit.mirrored:
         said.append(
             f"probably a mirror image: {percent(fit.reversed)} of the area comes out with its orientation reversed, left for "

@@ -106,7 +106,7 @@ class Surface:
 
     @cached_property
     def guaranteed(self) -> Bool[Tensor, "n n"]:
-        """See `guaranteed_pairs`; computed once, since several steps ask for it."""
+        """Pairs of a part that count fully in the loss: whose distances are guaranteed by its criterion."""
         assert self.weights is not None
         return self.weights >= (1 - _ROUNDING) * (self.mass[:, None] * self.mass)
 
@@ -250,9 +250,52 @@ def pair_mask(
     return torch.where(finite, masked.float(), 0)
 
 
-def guaranteed_pairs(part: Surface) -> Bool[Tensor, "p p"]:
-    """Pairs of a part that count fully in the loss: whose distances are guaranteed by its criterion."""
-    return part.guaranteed
+def outside(
+    distance: Float[Tensor, "*#any"], least: Float[Tensor, "*#any"], most: Float[Tensor, "*#any"]
+) -> Float[Tensor, "..."]:
+    """How far a distance lies outside of its bounds: max(least − d, d − most, 0).
+
+    Examples
+    --------
+    >>> outside(torch.tensor([1.0, 2.5, 4.0]), torch.tensor(2.0), torch.tensor(3.0)).tolist()
+    [1.0, 0.0, 1.0]
+    """
+    return torch.maximum(least - distance, distance - most).clamp(min=0)
+
+
+def consistency(
+    distance: Float[Tensor, "*#any"],
+    least: Float[Tensor, "*#any"],
+    most: Float[Tensor, "*#any"],
+    tolerance: Float[Tensor, "*#any"],
+) -> Float[Tensor, "..."]:
+    """exp(−gap² / 2 tolerance²), with the gap by which a distance lies outside of its bounds.
+
+    Examples
+    --------
+    >>> consistency(torch.tensor([2.5, 9.0]), torch.tensor(2.0), torch.tensor(3.0), torch.tensor(0.1)).tolist()
+    [1.0, 0.0]
+    """
+    return torch.exp((outside(distance, least, most) / tolerance).square() / -2)
+
+
+def distance_bounds(part: Surface, rows: Int[Tensor, "k"]) -> tuple[Float[Tensor, "k p"], Float[Tensor, "k p"]]:
+    """Between which the distances on the whole lie, from some vertices of a part to all of them: min(K, D) and D.
+
+    Of pieces without a way between them nothing is known: 0 and infinity.
+
+    Parameters
+    ----------
+    part : with distances D, and weights by a criterion with the threshold K
+    rows : vertices of the part
+    """
+    assert part.distances is not None
+    assert part.weights is not None
+    D = part.distances[rows].float()
+    trusted = part.weights[rows] / (part.mass[rows, None] * part.mass).clamp(min=1e-30)
+    # distances between pieces are infinite, or written as 0 by `surface_pair`
+    apart = (D.isinf() | (D == 0)) & (torch.arange(len(part), device=rows.device) != rows[:, None])
+    return torch.where(apart, 0, trusted.clamp(0, 1) * D), torch.where(apart, torch.inf, D)
 
 
 def distance_distortion(vertex_map: Int[Tensor, "p"], part: Surface, whole: Surface) -> Float[Tensor, ""]:
@@ -311,7 +354,7 @@ class SurfacePair:
     @property
     def guaranteed(self) -> Bool[Tensor, "p p"]:
         """Pairs of the part whose distances are guaranteed by the criterion."""
-        return guaranteed_pairs(self.part)
+        return self.part.guaranteed
 
     def whole_in_loss(self, loss: LossConfig) -> Surface:
         """The whole as a loss sees it."""

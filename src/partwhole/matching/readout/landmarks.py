@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from partwhole.matching.network.surface import Surface
+from partwhole.matching.network.surface import consistency, outside
 
 _ROWS = 1024
 
@@ -49,6 +49,11 @@ class LandmarkDistances:
     @property
     def _used(self) -> list[int]:
         return [number for number, wrong in enumerate(self.alone.tolist()) if not wrong]
+
+    @property
+    def sure_pairs(self) -> Int[Tensor, "s 2"]:
+        """Rows of (vertex of the part, vertex of the whole) for the landmarks that are sure."""
+        return torch.stack([self.part, self.whole], dim=1)[self.sure]
 
     def gaps(self, number: int, rows: Int[Tensor, "r"], places: Int[Tensor, "*r"]) -> Float[Tensor, "*r"]:
         """By how much places for some vertices of the part are off, as one landmark has it.
@@ -105,51 +110,3 @@ class LandmarkDistances:
         """The same for some vertices of the part; landmarks need not be among them."""
         of_part = {name: getattr(self, name)[:, sample] for name in ("least", "most", "tolerance", "pull")}
         return replace(self, **of_part)
-
-
-def outside(
-    distance: Float[Tensor, "*#any"], least: Float[Tensor, "*#any"], most: Float[Tensor, "*#any"]
-) -> Float[Tensor, "..."]:
-    """How far a distance lies outside of its bounds: max(least − d, d − most, 0).
-
-    Examples
-    --------
-    >>> outside(torch.tensor([1.0, 2.5, 4.0]), torch.tensor(2.0), torch.tensor(3.0)).tolist()
-    [1.0, 0.0, 1.0]
-    """
-    return torch.maximum(least - distance, distance - most).clamp(min=0)
-
-
-def consistency(
-    distance: Float[Tensor, "*#any"],
-    least: Float[Tensor, "*#any"],
-    most: Float[Tensor, "*#any"],
-    tolerance: Float[Tensor, "*#any"],
-) -> Float[Tensor, "..."]:
-    """exp(−gap² / 2 tolerance²), with the gap by which a distance lies outside of its bounds.
-
-    Examples
-    --------
-    >>> consistency(torch.tensor([2.5, 9.0]), torch.tensor(2.0), torch.tensor(3.0), torch.tensor(0.1)).tolist()
-    [1.0, 0.0]
-    """
-    return torch.exp((outside(distance, least, most) / tolerance).square() / -2)
-
-
-def distance_bounds(part: Surface, rows: Int[Tensor, "k"]) -> tuple[Float[Tensor, "k p"], Float[Tensor, "k p"]]:
-    """Between which the distances on the whole lie, from some vertices of a part to all of them: min(K, D) and D.
-
-    Of pieces without a way between them nothing is known: 0 and infinity.
-
-    Parameters
-    ----------
-    part : with distances D, and weights by a criterion with the threshold K
-    rows : vertices of the part
-    """
-    assert part.distances is not None
-    assert part.weights is not None
-    D = part.distances[rows].float()
-    trusted = part.weights[rows] / (part.mass[rows, None] * part.mass).clamp(min=1e-30)
-    # distances between pieces are infinite, or written as 0 by `surface_pair`
-    apart = (D.isinf() | (D == 0)) & (torch.arange(len(part), device=rows.device) != rows[:, None])
-    return torch.where(apart, 0, trusted.clamp(0, 1) * D), torch.where(apart, torch.inf, D)

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from partwhole.matching.config import ReadOut, check_read_out
-from partwhole.matching.network.surface import Surface, distance_distortion, guaranteed_pairs
+from partwhole.matching.network.surface import Surface, distance_distortion
 from partwhole.matching.readout.landmarks import LandmarkDistances
 
 # the map to begin with is known better than 20 eigenpairs can hold, where ZoomOut usually begins
@@ -100,7 +100,7 @@ def laterated(
         raise ValueError("distances of part or whole are not known; give them with Surface.with_loss")
     count = min(len(part), max(len(part) // EVERY, 4 * ANCHORS))
     some = torch.linspace(0, len(part) - 1, count, device=part.mass.device).round().long()
-    far = torch.where(guaranteed_pairs(part)[:, some], part.distances[:, some], torch.inf)
+    far = torch.where(part.guaranteed[:, some], part.distances[:, some], torch.inf)
     away, near = far.topk(min(ANCHORS, count), dim=1, largest=False)
     anchors = some[near]
     # an infinite distance has weight 0, and is left out of the sum by being 0

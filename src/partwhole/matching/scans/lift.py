@@ -14,8 +14,7 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole.matching.scans.prepare import PreparedSurface
 from partwhole.mesh import Mesh
-from partwhole.mesh.barycentric import BarycentricMap
-from partwhole.mesh.closest import SurfaceTree
+from partwhole.mesh.barycentric import BarycentricMap, SurfaceTree
 
 _NEIGHBOURS = 6
 # how far apart opposite normals count, in √area: half of this times 2

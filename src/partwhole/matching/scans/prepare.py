@@ -26,7 +26,7 @@ from partwhole.mesh import Mesh, decimate, read_mesh
 from partwhole.mesh.formats.common import MeshWarning, counted
 from partwhole.mesh.surface_like import ScanLike, surface_arrays
 from partwhole.mesh.topology import consistent_orientation
-from partwhole.store.arguments import Progress
+from partwhole.store.arguments import Progress, in_short
 from partwhole.store.compute import first_largest
 
 
@@ -163,6 +163,8 @@ def read_scans(
     progress: Progress | None = None,
 ) -> Scans:
     """Read two surfaces; parameters are those of `partwhole.matching.match`."""
+    if repair is not None and not isinstance(repair, bool | np.bool_):
+        raise ValueError(f"repair must be True, False or None, got {in_short(repair)}")
     clock = Clock(progress)
     clock.begin("reading")
     (of_part, part_notes), (of_whole, whole_notes) = _read(part, "part", repair), _read(whole, "whole", repair)

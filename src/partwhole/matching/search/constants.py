@@ -44,6 +44,9 @@ BETTER = 0.1
 CLEARLY_BETTER = 1.0
 # another vertical is tried below this agreement of curvature, or below this share of the best possible score
 LOW_AGREEMENT, LOW_SCORE_SHARE = 0.7, 0.9
+# below this mean cosine features have found nothing similar, and another scale is tried; it decides nothing for models that
+# see orientation, nor for any pair at the right scale that is matched well
+UNLIKE = 0.6
 # a guessed scale is corrected by at most this factor
 LARGEST_CORRECTION = 1.35
 

@@ -11,8 +11,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from partwhole.matching.config import Axis
-from partwhole.matching.network.surface import Surface
-from partwhole.matching.readout.landmarks import LandmarkDistances, distance_bounds, outside
+from partwhole.matching.network.surface import Surface, distance_bounds, outside
+from partwhole.matching.readout.landmarks import LandmarkDistances
 from partwhole.matching.search.constants import (
     LANDMARK_CONTRADICTS,
     LANDMARK_NORMALS,

@@ -15,8 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from partwhole.matching.network.surface import Surface
-from partwhole.matching.readout.landmarks import consistency, distance_bounds
+from partwhole.matching.network.surface import Surface, consistency, distance_bounds
 from partwhole.matching.readout.maps import Comparison
 from partwhole.matching.search.constants import (
     AGREEMENT_SHARPNESS,

@@ -34,6 +34,7 @@ from partwhole.matching.search.constants import (
     OTHER_SCALE,
     SAMPLED_VERTICES,
     STRETCHED,
+    UNLIKE,
 )
 from partwhole.matching.search.landmarks import landmark_distances, nearness, starts
 from partwhole.matching.search.method import Method, PairMethod
@@ -51,9 +52,6 @@ from partwhole.matching.search.placement import placed_map
 from partwhole.store.cache import Cache, hash_of
 from partwhole.store.compute import first_smallest
 
-# below this mean cosine features have found nothing similar; it decides nothing for models that see orientation, nor for any
-# pair at the right scale that is matched well
-_UNLIKE = 0.6
 # wholes whose encodings are kept in files
 SLOTS = 16
 
@@ -247,7 +245,7 @@ class _Search:
         compared, part = found.chosen.compared, found.pair.part
         if self.method.sees_orientation or compared is None:
             return False
-        return float(feature_similarity(found.chosen.nearest, compared.part, compared.whole, part)) < _UNLIKE
+        return float(feature_similarity(found.chosen.nearest, compared.part, compared.whole, part)) < UNLIKE
 
     def best_scale(self, factors: Sequence[float], axes: tuple[str, str]) -> SearchResult:
         return _best([self.at(factor, axes, min(FEW_YAWS, self.yaw_steps)) for factor in factors])

@@ -72,13 +72,13 @@ def test_what_fills_up_a_buffer_does_not_matter(pairs, still, cache, changes) ->
     masked = chosen.loss.masked_sides == "both"
     if masked:
         pairs = [*pairs[:2], Pair.of(pairs[1].part, pairs[0].part)]
-    stock = prepare_pairs(pairs, chosen, cache=cache)
+    prepared = prepare_pairs(pairs, chosen, cache=cache)
     torch.manual_seed(0)
     network, loss = new_network(still.network), loss_of(chosen)
     for sizes in ((128, 128), (112, 192), (160, 128)):
-        buffers = Buffers.of_size(*sizes, stock.parts[0], torch.float32, whole_mask=masked)
-        for p, w in (*stock.pairs, *reversed(stock.pairs)):
-            part, whole = stock.parts[p], stock.wholes[w]
+        buffers = Buffers.of_size(*sizes, prepared.parts[0], torch.float32, whole_mask=masked)
+        for p, w in (*prepared.pairs, *reversed(prepared.pairs)):
+            part, whole = prepared.parts[p], prepared.wholes[w]
             buffers.load((part, whole))
             found = losses_of_pairs(network, loss, buffers.pairs, still, together=buffers.together)
             expected = losses_of_pair(network, loss, part, whole, still)
@@ -91,25 +91,25 @@ def test_what_fills_up_a_buffer_does_not_matter(pairs, still, cache, changes) ->
 
 def test_the_truth_goes_into_the_buffers_too(pairs, still, cache) -> None:
     chosen = still.with_changes(correspondence_weight=3.0)
-    stock = prepare_pairs([pair for pair in pairs if pair.ground_truth is not None], chosen, truth=True, cache=cache)
+    prepared = prepare_pairs([pair for pair in pairs if pair.ground_truth is not None], chosen, truth=True, cache=cache)
     torch.manual_seed(0)
     network, loss = new_network(chosen.network), loss_of(chosen)
-    buffers = Buffers.of_size(128, 192, stock.parts[0], torch.float32, truth=True)
-    for p, w in stock.pairs:
-        buffers.load(stock.surfaces(p, w))
+    buffers = Buffers.of_size(128, 192, prepared.parts[0], torch.float32, truth=True)
+    for p, w in prepared.pairs:
+        buffers.load(prepared.surfaces(p, w))
         found = losses_of_pairs(network, loss, buffers.pairs, chosen, together=buffers.together)
         torch.testing.assert_close(
-            found, losses_of_pair(network, loss, *stock.surfaces(p, w), chosen), rtol=1e-4, atol=1e-4
+            found, losses_of_pair(network, loss, *prepared.surfaces(p, w), chosen), rtol=1e-4, atol=1e-4
         )
 
 
 def test_pairs_of_a_batch_do_not_see_each_other(pairs, still, cache) -> None:
-    stock = prepare_pairs(pairs, still, cache=cache)
+    prepared = prepare_pairs(pairs, still, cache=cache)
     torch.manual_seed(0)
     network, loss = new_network(still.network), loss_of(still)
-    buffers = Buffers.of_size(128, 192, stock.parts[0], torch.float32, count=2)
-    for numbers in (stock.pairs[:2], stock.pairs[1:3]):
-        given = [stock.surfaces(*pair) for pair in numbers]
+    buffers = Buffers.of_size(128, 192, prepared.parts[0], torch.float32, count=2)
+    for numbers in (prepared.pairs[:2], prepared.pairs[1:3]):
+        given = [prepared.surfaces(*pair) for pair in numbers]
         buffers.load(*given)
         found = losses_of_pairs(network, loss, buffers.pairs, still, together=buffers.together)
         expected = torch.stack([losses_of_pair(network, loss, *pair, still) for pair in given]).mean(dim=0)
@@ -251,10 +251,10 @@ def test_surfaces_of_any_number_of_eigenpairs(small, still) -> None:
 
 
 @pytest.mark.gpu
-def test_a_stock_without_distances(small, still) -> None:
-    stock = prepare_pairs(pairs_of_many_sizes(small)[:1], still, for_loss=False, device="cuda")
+def test_prepared_pairs_without_distances(small, still) -> None:
+    prepared = prepare_pairs(pairs_of_many_sizes(small)[:1], still, for_loss=False, device="cuda")
     with pytest.raises(ValueError, match="needs distances of part and whole"):
-        train(stock, still, device="cuda")
+        train(prepared, still, device="cuda")
 
 
 @pytest.mark.gpu
