@@ -75,7 +75,7 @@ def test_what_comes_out(found: MatchResult, cut: Cut, matcher: Matcher) -> None:
     assert found.vertex_map_before is None
     assert found.losses == ()
     assert found.notes[0].startswith("the same units are assumed")
-    assert found.notes[-1].startswith("confidence was fitted with the model default; with small its order")
+    assert found.notes[-1].startswith("confidence was fitted with the model upright; with small its ranking")
     assert set(found.seconds) == {"reading", "decimation", "operators", "matching", "every vertex"}
     assert repr(found).startswith(f"MatchResult('{cut.part.name}' → '{cut.whole.name}'")
     k = matcher.config.loss.map_eigenpairs

@@ -39,7 +39,8 @@ VISIBLE = 30  # of 255, in one of three colours
 
 def wait_for_file(folder: Path, pattern: str) -> Path:
     end = time.monotonic() + 20
-    while not (found := [path for path in folder.glob(pattern) if not path.name.endswith(".crdownload")]):
+    # a browser puts an empty file in the place first
+    while not (found := [path for path in folder.glob(pattern) if path.suffix != ".crdownload" and path.stat().st_size]):
         assert time.monotonic() < end, f"no {pattern} came"
         time.sleep(0.02)
     return found[0]

@@ -27,7 +27,7 @@ def test_a_row_for_each_model_and_set(
     assert main([*words, "--no-cache"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert "people is left out: people.npz does not exist" in found["notes"]
-    assert [(row["data"], row["model"]) for row in found["rows"]] == [("bodies", "default"), ("bodies", "any-pose")]
+    assert [(row["data"], row["model"]) for row in found["rows"]] == [("bodies", "any-pose"), ("bodies", "upright")]
     text = (tmp_path / "out" / "models.md").read_text()
     for row in found["rows"]:
         assert len(row["pairs"]) == len(bodies())

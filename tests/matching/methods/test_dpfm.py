@@ -43,8 +43,8 @@ def test_the_order_of_vertices_does_not_matter() -> None:
     torch.testing.assert_close(second[1], first[1][order])
 
 
-def test_the_overlap_is_where_the_part_lies(stock) -> None:
-    part, whole = stock.surfaces(*stock.pairs[1])
+def test_the_overlap_is_where_the_part_lies(prepared) -> None:
+    part, whole = prepared.surfaces(*prepared.pairs[1])
     # the part was cut from the whole where it lies
     nearest = torch.cdist(part.points, whole.points).argmin(dim=1)
     covered = overlap_of(part.with_truth(nearest, part.mass / part.mass.sum()), whole)
@@ -55,8 +55,8 @@ def test_the_overlap_is_where_the_part_lies(stock) -> None:
     assert np.isfinite(share)
 
 
-def test_wrong_arguments(stock) -> None:
-    _, whole = stock.surfaces(*stock.pairs[0])
+def test_wrong_arguments(prepared) -> None:
+    _, whole = prepared.surfaces(*prepared.pairs[0])
     with pytest.raises(ValueError, match="features=6 must be a multiple of 4"):
         DPFMNetwork(NetworkConfig(features=6, width=8, blocks=1))
     with pytest.raises(ValueError, match="the overlap needs the ground truth"):

@@ -305,8 +305,8 @@ def test_correspondence_needs_the_truth(pair, P) -> None:
         CorrespondenceLoss()(P, *pair)
 
 
-def test_the_low_pass_area_loss_is_its_formula(stock) -> None:
-    part, whole = stock.surfaces(*stock.pairs[0])
+def test_the_low_pass_area_loss_is_its_formula(prepared) -> None:
+    part, whole = prepared.surfaces(*prepared.pairs[0])
     P = torch.softmax(torch.randn(len(part), len(whole), generator=torch.Generator().manual_seed(0)), dim=1)
     functions, areas = part.functions[:, :8], torch.diag(part.mass)
     pulled = P @ torch.diag(1 / whole.mass) @ P.T @ areas - torch.eye(len(part))
@@ -315,6 +315,6 @@ def test_the_low_pass_area_loss_is_its_formula(stock) -> None:
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
 
 
-def test_the_low_pass_area_loss_is_zero_where_areas_are_kept(stock) -> None:
-    _, whole = stock.surfaces(*stock.pairs[0])
+def test_the_low_pass_area_loss_is_zero_where_areas_are_kept(prepared) -> None:
+    _, whole = prepared.surfaces(*prepared.pairs[0])
     assert LowPassAreaLoss(eigenpairs=8)(torch.eye(len(whole)), whole, whole).item() < 1e-8

@@ -10,8 +10,8 @@ SOLVE = MapSolve(12, weight=0.1)
 
 
 @pytest.fixture
-def surfaces(stock):
-    part, whole = stock.surfaces(*stock.pairs[0])
+def surfaces(prepared):
+    part, whole = prepared.surfaces(*prepared.pairs[0])
     truth = torch.arange(len(part)) % len(whole)
     return part.with_truth(truth, part.mass / part.mass.sum()), whole
 
