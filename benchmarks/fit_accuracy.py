@@ -26,7 +26,7 @@ import partwhole as pw
 from partwhole.datasets import PFaust, make_body, random_cuts
 from partwhole.datasets.number_files import read_vts
 from partwhole.datasets.shapes.people import People
-from partwhole.deformation.elastic import ElasticSurface, factorised
+from partwhole.deformation.register import ElasticSurface, factorised
 from partwhole.matching.result import MatchResult
 from partwhole.mesh import decimate
 from partwhole.mesh.barycentric import BarycentricMap

@@ -15,7 +15,7 @@ import partwhole as pw
 from partwhole.datasets import cut_plane, sphere
 from partwhole.matching import MatchResult
 from partwhole.matching.result import CoarseMatch, DoubtfulRegion, Fit
-from partwhole.matching.scans.units import Scaling
+from partwhole.matching.scans.prepare import Scaling
 from partwhole.mesh import write_mesh
 from partwhole.mesh.barycentric import BarycentricMap
 from partwhole.saved import Tree, save

@@ -40,7 +40,7 @@ _HOMES = {
     "DoubtfulRegion": "partwhole.matching.result",
     "Fit": "partwhole.matching.result",
     "LandmarkResult": "partwhole.matching.result",
-    "Scaling": "partwhole.matching.scans.units",
+    "Scaling": "partwhole.matching.scans.prepare",
     # above this folder; it is imported by its name, and only to load one
     "FittedTemplate": "partwhole.registration.result",
 }

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from partwhole.datasets import sphere
-from partwhole.deformation.elastic import LEAST_WEIGHT, ElasticSurface, factorised, iterated, nearest_rotations
+from partwhole.deformation.register import LEAST_WEIGHT, ElasticSurface, factorised, iterated
 from partwhole.mesh import Mesh
+from partwhole.store.compute import nearest_rotation
 
 
 def test_the_laplacian_is_that_of_cotangents() -> None:
@@ -19,8 +20,8 @@ def test_the_laplacian_is_that_of_cotangents() -> None:
 def test_rotations_are_found_from_any_start() -> None:
     ball = sphere(100)
     rng = np.random.default_rng(0)
-    turn = nearest_rotations(rng.normal(size=(1, 3, 3)))[0]
-    start = nearest_rotations(rng.normal(size=(100, 3, 3)))
+    turn = nearest_rotation(rng.normal(size=(1, 3, 3)))[0]
+    start = nearest_rotation(rng.normal(size=(100, 3, 3)))
     elastic = ElasticSurface(ball)
     found = start
     for _ in range(5):

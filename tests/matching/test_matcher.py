@@ -15,10 +15,11 @@ from torch.nn.functional import normalize
 from partwhole.datasets import Pairs, sphere
 from partwhole.matching import Benchmark, Ensemble, Matcher, MatchResult, TrainingConfig, hard_map, match, spectral_map
 from partwhole.matching.confidence.rule import fitted_rule
-from partwhole.matching.network.diffusion_net import new_network
+from partwhole.matching.network.diffusion_net import Network, new_network
+from partwhole.matching.network.surface import Surface
 from partwhole.matching.network.weights import FORMAT, write_tensors
 from partwhole.matching.readout.maps import read_map
-from partwhole.matching.search.orientation import rotated, rotation_to_vertical
+from partwhole.matching.search.placement import resized, rotated, rotation_to_vertical
 from partwhole.matching.search.search import best, candidates_at
 from partwhole.mesh import Mesh
 
@@ -164,6 +165,27 @@ def test_a_network_for_shapes_that_stand_otherwise(config, prepared, inputs, ver
     torch.testing.assert_close(other.encode(rotated(surface, R)), upright.encode(surface))
     both = Ensemble([upright, upright]).standing(vertical)
     torch.testing.assert_close(both.encode(rotated(surface, R))[1], upright.encode(surface))
+
+
+class OwnNetwork(Network):
+    """Sees signatures, whatever the config says."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last = torch.nn.Linear(32, 4)
+
+    def encode(self, surface: Surface) -> torch.Tensor:
+        return self.last(surface.signatures)
+
+
+def test_signatures_are_computed_only_where_something_sees_them(config, matcher, pairs) -> None:
+    part, seeing = pairs[0].part, matcher_of(config.with_changes(inputs="signatures"))
+    own = Matcher(OwnNetwork(), config)
+    assert (matcher.sees_signatures, seeing.sees_signatures, own.sees_signatures) == (False, True, True)
+    assert Ensemble([seeing, seeing]).sees_signatures
+    assert [method.surface(part).signatures.shape[1] for method in (matcher, seeing, own)] == [0, 32, 32]
+    assert resized(matcher.surface(part), 2.0).signatures.shape == (part.n_vertices, 0)
+    torch.testing.assert_close(own.encode(own.surface(part)), own.network.last(seeing.surface(part).signatures))
 
 
 def test_read_outs(matcher, prepared) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from partwhole.datasets import sphere
 from partwhole.matching.result import CoarseMatch, Fit, LandmarkResult, MatchResult
-from partwhole.matching.scans.units import Scaling
+from partwhole.matching.scans.prepare import Scaling
 from partwhole.mesh import Mesh, read_mesh
 from partwhole.registration import FitOptions, FittedTemplate, fit_match
 

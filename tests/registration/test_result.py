@@ -11,7 +11,7 @@ import partwhole as pw
 from partwhole.datasets import cut_plane, sphere
 from partwhole.matching import MatchResult
 from partwhole.matching.result import CoarseMatch, Fit
-from partwhole.matching.scans.units import Scaling
+from partwhole.matching.scans.prepare import Scaling
 from partwhole.mesh.barycentric import BarycentricMap
 from partwhole.registration import FittedTemplate
 from partwhole.saved import Tree

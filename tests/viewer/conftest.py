@@ -19,7 +19,7 @@ import pytest
 from partwhole.datasets import cut_balls, sphere
 from partwhole.datasets.cutting.cuts import Cut
 from partwhole.matching.result import CoarseMatch, Fit, MatchResult
-from partwhole.matching.scans.units import Scaling
+from partwhole.matching.scans.prepare import Scaling
 from partwhole.mesh import Mesh
 from partwhole.mesh.barycentric import BarycentricMap
 from partwhole.mesh.io import write_mesh

@@ -1,18 +1,15 @@
 """Deformation: a template bent onto a scan, as rigidly as possible where nothing holds it."""
 
 from partwhole.deformation.checks import flipped_faces, intersecting_faces
-from partwhole.deformation.elastic import ElasticSurface
 from partwhole.deformation.levels import register_in_levels
 from partwhole.deformation.mirror import mirror_map
-from partwhole.deformation.read_out import RegisteredMap, registered_map
-from partwhole.deformation.register import FitOptions, Registration, register
+from partwhole.deformation.register import ElasticSurface, FitOptions, Registration, register
 from partwhole.deformation.sources import SOURCES, Sources, sources_of
 
 __all__ = [
     "SOURCES",
     "ElasticSurface",
     "FitOptions",
-    "RegisteredMap",
     "Registration",
     "Sources",
     "flipped_faces",
@@ -20,6 +17,5 @@ __all__ = [
     "mirror_map",
     "register",
     "register_in_levels",
-    "registered_map",
     "sources_of",
 ]

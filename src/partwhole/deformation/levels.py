@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Int
 
-from partwhole.deformation.elastic import nearest_rotations
 from partwhole.deformation.register import FitOptions, Guide, Registration, register
 from partwhole.mesh import Decimation, Mesh, decimate
 from partwhole.store.arguments import Progress
+from partwhole.store.compute import nearest_rotation
 
 # coarse vertices that move a fine one
 _CARRIERS = 4
@@ -79,7 +79,7 @@ def carried(template: Mesh, coarse: Decimation, found: Registration) -> Registra
     weights = np.maximum(1 - away / width, 1e-9) ** 2
     weights = weights / weights.sum(axis=1, keepdims=True)
     places = found.vertices[near] + np.einsum("nkab,nkb->nka", found.rotations[near], offsets)
-    rotations = nearest_rotations(np.einsum("nk,nkab->nab", weights, found.rotations[near]))
+    rotations = nearest_rotation(np.einsum("nk,nkab->nab", weights, found.rotations[near]))
     return Registration(np.einsum("nk,nka->na", weights, places), rotations, found.reach)
 
 

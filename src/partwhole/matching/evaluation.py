@@ -23,9 +23,8 @@ from partwhole.evaluation import (
 from partwhole.evaluation.protocol import Truth, Weights
 from partwhole.geodesics.distances import DistanceMethod
 from partwhole.matching.confidence.constants import LARGEST_ERROR, RIGHT
-from partwhole.matching.confidence.cues import cues_of
 from partwhole.matching.confidence.fit import fit_of
-from partwhole.matching.confidence.rule import NAMES, Cues
+from partwhole.matching.confidence.rule import NAMES, Cues, cues_of
 from partwhole.matching.config import READ_OUT, MatchOptions, ReadOut
 from partwhole.matching.matcher import Ensemble
 from partwhole.matching.network.surface import SurfacePair, distances_of
@@ -40,8 +39,8 @@ from partwhole.matching.pipeline import (
     surfaces_of,
 )
 from partwhole.matching.result import Fit, MatchResult
-from partwhole.matching.scans.lift import Lift
 from partwhole.matching.scans.prepare import MOST_VERTICES, PreparedScans, Scans, Templates, prepare_scans
+from partwhole.matching.scans.surface import Lift
 from partwhole.matching.search.method import Method, check_method
 from partwhole.matching.training.prepared_pairs import filled_cache
 from partwhole.store.arguments import Progress, check_device, check_progress

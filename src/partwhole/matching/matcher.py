@@ -14,14 +14,14 @@ from torch.nn.functional import normalize
 
 from partwhole.matching.confidence.rule import rule_for
 from partwhole.matching.config import Axis, ReadOut, TrainingConfig
-from partwhole.matching.network.diffusion_net import Network, is_made_by, new_network
+from partwhole.matching.network.diffusion_net import DiffusionNet, Network, is_made_by, new_network
 from partwhole.matching.network.surface import Surface, surface_of
 from partwhole.matching.network.weights import model_path, read_tensors, write_tensors
 from partwhole.matching.readout.landmarks import LandmarkDistances
 from partwhole.matching.readout.maps import Comparison, read_map
 from partwhole.matching.result import MatchResult
 from partwhole.matching.search.method import Method
-from partwhole.matching.search.orientation import rotation_to_vertical
+from partwhole.matching.search.placement import rotation_to_vertical
 from partwhole.mesh import Mesh
 from partwhole.mesh.surface_like import ScanLike
 from partwhole.store.arguments import check_device
@@ -66,7 +66,10 @@ class _Model(Method):
 def surface_for(method: Method, mesh: Mesh, *, cache: CacheGiven = None) -> Surface:
     """What a method needs of a mesh in the units of `Pair`, on its device; without distances."""
     k, few = method.config.eigenpairs, method.config.network.diffusion_eigenpairs
-    return surface_of(mesh, eigenpairs=k, diffusion_eigenpairs=few, cache=cache).to(method.device)
+    found = surface_of(
+        mesh, eigenpairs=k, diffusion_eigenpairs=few, with_signatures=method.sees_signatures, cache=cache
+    )
+    return found.to(method.device)
 
 
 class Matcher(_Model):
@@ -98,6 +101,11 @@ class Matcher(_Model):
     def sees_orientation(self) -> bool:
         """Whether features depend on how a surface lies in space."""
         return self.config.network.inputs in ("xyz", "xyz+signatures")
+
+    @property
+    def sees_signatures(self) -> bool:
+        """Whether the network sees heat and wave kernel signatures; a network of one's own may."""
+        return not isinstance(self.network, DiffusionNet) or "signatures" in self.config.network.inputs
 
     @classmethod
     def load(cls, path: str | Path, *, network: Network | None = None, device: str = "cpu") -> Matcher:
@@ -256,6 +264,11 @@ class Ensemble(_Model):
     def sees_orientation(self) -> bool:
         """Whether features depend on how a surface lies in space."""
         return self.matchers[0].sees_orientation
+
+    @property
+    def sees_signatures(self) -> bool:
+        """Whether one of the networks sees signatures."""
+        return any(matcher.sees_signatures for matcher in self.matchers)
 
     def fingerprint(self) -> str:
         return hash_of({"matchers": [one.fingerprint() for one in self.matchers], "combine": self.combine})

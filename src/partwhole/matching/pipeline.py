@@ -16,10 +16,8 @@ from jaxtyping import Int
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from partwhole.deformation.read_out import registered_places
 from partwhole.matching.cache.results import surroundings
 from partwhole.matching.confidence.constants import DOUBTFUL, FEW_VERTICES
-from partwhole.matching.confidence.cues import cues_of
 from partwhole.matching.confidence.fit import (
     doubtful_regions,
     evidence_for,
@@ -30,15 +28,14 @@ from partwhole.matching.confidence.fit import (
     warnings_about,
     warnings_about_landmarks,
 )
-from partwhole.matching.confidence.rule import judged, remark_on, rule_for
+from partwhole.matching.confidence.rule import cues_of, judged, remark_on, rule_for
 from partwhole.matching.config import MatchOptions
 from partwhole.matching.matcher import Ensemble, Matcher, surface_for
 from partwhole.matching.network.surface import Surface, SurfacePair, distances_of, surface_pair
-from partwhole.matching.readout.maps import functional_map_of, read_map
+from partwhole.matching.readout.maps import functional_map_of, read_map, registered_places
 from partwhole.matching.result import CoarseMatch, LandmarkResult, LandmarkUse, MatchResult
-from partwhole.matching.scans.lift import Lift, matched_vertices
-from partwhole.matching.scans.prepare import Clock, PreparedScans
-from partwhole.matching.scans.units import nearby_units
+from partwhole.matching.scans.prepare import Clock, PreparedScans, nearby_units
+from partwhole.matching.scans.surface import Lift, matched_vertices
 from partwhole.matching.search.method import Method
 from partwhole.matching.search.search import SearchResult, WholeEncodings, search
 from partwhole.mesh import Mesh

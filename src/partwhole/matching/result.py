@@ -19,7 +19,7 @@ from partwhole.matching.confidence.constants import (
     POOR_DISTORTION,
     WRONG_MAP,
 )
-from partwhole.matching.scans.units import Scaling
+from partwhole.matching.scans.prepare import Scaling
 from partwhole.mesh import Mesh
 from partwhole.mesh.barycentric import BarycentricMap
 from partwhole.mesh.landmarks import LandmarkPair

@@ -15,7 +15,6 @@ import numpy as np
 from jaxtyping import Int
 
 from partwhole.mesh.formats.common import counted, fan_note, fans, unpadded
-from partwhole.mesh.formats.detect import decoded, file_contents, triangles_of
 from partwhole.mesh.surface import Mesh
 from partwhole.store.arguments import as_array, displayable, in_short
 
@@ -110,6 +109,8 @@ def surface_arrays(given: object, name: str) -> SurfaceArrays:
     if isinstance(given, Mesh):
         return SurfaceArrays(given.vertices, given.faces)
     if isinstance(given, str | os.PathLike):
+        from partwhole.mesh.io import decoded, file_contents, triangles_of
+
         path = Path(given)
         label = displayable(str(path))
         contents, notes = decoded(file_contents(path), path)

@@ -17,11 +17,10 @@ from partwhole.deformation.register import FitOptions, Guide, Registration
 from partwhole.deformation.sources import UNSEEN, sources_of
 from partwhole.matching.config import MatchOptions
 from partwhole.matching.result import MatchResult
-from partwhole.matching.scans.units import percent
 from partwhole.matching.session import MatchSession
 from partwhole.mesh import Mesh
 from partwhole.mesh.barycentric import BarycentricMap, SurfaceTree
-from partwhole.mesh.formats.common import counted
+from partwhole.mesh.formats.common import counted, percent
 from partwhole.mesh.landmarks import LandmarkPair, LandmarksGiven, given_landmarks
 from partwhole.mesh.surface_like import ScanLike
 from partwhole.registration.result import FittedTemplate

@@ -10,8 +10,7 @@ import torch
 
 from partwhole.datasets import cut_plane
 from partwhole.matching import Ensemble, Matcher, TrainingConfig
-from partwhole.matching.confidence.cues import cues_of
-from partwhole.matching.confidence.rule import NAMES, confidence_of
+from partwhole.matching.confidence.rule import NAMES, confidence_of, cues_of
 from partwhole.matching.network.diffusion_net import new_network
 from partwhole.matching.search.search import Candidate, SearchResult
 

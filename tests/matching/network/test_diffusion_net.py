@@ -15,9 +15,11 @@ from partwhole.matching.network.diffusion_net import (
     ComplexLinear,
     DiffusionNet,
     Operators,
+    channels_of,
     diffuse,
     diffused_with_features,
     gradient_features,
+    inputs_of,
 )
 from partwhole.mesh import Mesh
 from partwhole.spectral import eigenpairs, gradients, laplacian
@@ -229,3 +231,15 @@ def test_values_and_gradients_are_those_of_the_definition(n: int, batch: tuple[i
 def test_gradients_by_differences() -> None:
     learned, known = given(8, 4, 3)
     assert torch.autograd.gradcheck(lambda *tensors: diffused_with_features(*tensors, *known), learned)
+
+
+@pytest.mark.parametrize("kind", ["xyz", "signatures", "xyz+signatures", "invariants"])
+def test_inputs(surface, kind) -> None:
+    made = surface(sphere(60))
+    seen = inputs_of(made, kind)
+    assert seen.shape == (60, channels_of(kind))
+    if "xyz" in kind:
+        assert torch.equal(seen[:, :3], made.points)
+        assert torch.equal(seen[:, 3:6], made.normals)
+    if "signatures" in kind:
+        assert torch.equal(seen[:, -32:], made.signatures)

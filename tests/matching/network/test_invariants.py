@@ -10,14 +10,14 @@ import torch
 from torch import Tensor
 
 from partwhole.matching import Surface
-from partwhole.matching.network.invariants import count_of_invariants, rotation_invariants
+from partwhole.matching.network.diffusion_net import count_of_invariants, inputs_of, rotation_invariants
 from partwhole.mesh import Mesh
 
 PRODUCTS = 12 * 13 // 2
 
 
 def seen(surface: Surface) -> Tensor:
-    return surface.inputs("invariants")
+    return inputs_of(surface, "invariants")
 
 
 @pytest.fixture(scope="module")

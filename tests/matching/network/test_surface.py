@@ -8,7 +8,8 @@ from partwhole.criterion import boundary_criterion, same_loop_criterion, wormhol
 from partwhole.datasets import cut_plane, plane, sphere, sphere_cap
 from partwhole.geodesics import geodesic_distances
 from partwhole.matching import Surface, pair_weights, surface_of
-from partwhole.matching.network.surface import CHANNELS, arrays_of, distances_of, signatures, tensors_of
+from partwhole.matching.network.diffusion_net import inputs_of
+from partwhole.matching.network.surface import arrays_of, distances_of, signatures, tensors_of
 from partwhole.mesh import Mesh
 from partwhole.spectral import eigenpairs, gradients
 from partwhole.store.cache import Cache
@@ -62,18 +63,6 @@ def test_arrays_become_tensors_without_a_copy() -> None:
     arrays = arrays_of(sphere(50), 10, 5, None)
     made = tensors_of(arrays)
     assert all(getattr(made, name).data_ptr() == array.ctypes.data for name, array in arrays.items())
-
-
-@pytest.mark.parametrize("kind", CHANNELS)
-def test_inputs(surface, kind) -> None:
-    made = surface(sphere(60))
-    seen = made.inputs(kind)
-    assert seen.shape == (60, CHANNELS[kind])
-    if "xyz" in kind:
-        assert torch.equal(seen[:, :3], made.points)
-        assert torch.equal(seen[:, 3:6], made.normals)
-    if "signatures" in kind:
-        assert torch.equal(seen[:, -32:], made.signatures)
 
 
 def test_signatures_do_not_change_with_pose_or_vertex_order(surface) -> None:
@@ -170,5 +159,5 @@ def test_a_batch_is_a_surface_too(surface) -> None:
     held = {name: torch.stack([value, value]) for name, value in vars(one).items() if value is not None}
     both = Surface(**held)
     assert len(both) == 60
-    assert both.inputs("xyz+signatures").shape == (2, 60, 38)
+    assert inputs_of(both, "xyz+signatures").shape == (2, 60, 38)
     assert [tensor.shape for tensor in both.operators] == [(2, 60), (2, 16), (2, 60, 3, 16)]

@@ -18,7 +18,7 @@ from partwhole.matching.readout.maps import (
     feature_similarity,
     score,
 )
-from partwhole.matching.search.orientation import resized
+from partwhole.matching.search.placement import resized
 
 CONFIG = TrainingConfig(width=8, blocks=1, features=8, map_eigenpairs=40, diffusion_eigenpairs=20, yaw_steps=4)
 

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from partwhole.datasets import Pair, cut_plane, sphere
-from partwhole.matching.scans.prepare import common_units, prepare_surface, read_scans
+from partwhole.matching.scans.prepare import common_units, read_scans
+from partwhole.matching.scans.surface import prepare_surface
 from partwhole.mesh import Mesh
 
 

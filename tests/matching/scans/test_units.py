@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from partwhole.matching.scans.units import percent, scaling_of
+from partwhole.matching.scans.prepare import scaling_of
+from partwhole.mesh.formats.common import percent
 
 
 @pytest.mark.parametrize("share", [0.01, 0.4, 1.0, 1.2])

@@ -15,7 +15,7 @@ from partwhole.geodesics import geodesic_distances
 from partwhole.matching import Comparison, MatchResult, MatchSession, Method, Surface, TrainingConfig, match
 from partwhole.matching.network.surface import SurfacePair
 from partwhole.matching.search.landmarks import landmark_distances, nearness, starts
-from partwhole.matching.search.orientation import axis_rotations, rotated
+from partwhole.matching.search.placement import axis_rotations, rotated
 from partwhole.matching.search.search import search
 from partwhole.mesh import Mesh, write_landmarks
 from partwhole.mesh.landmarks import LandmarkPair

@@ -12,7 +12,7 @@ import torch
 
 from partwhole.datasets import Pair, cut_plane, sphere
 from partwhole.matching import PreparedPairs, TrainingConfig, prepare_pairs, surface_of
-from partwhole.matching.search.orientation import (
+from partwhole.matching.search.placement import (
     UPS,
     axis_rotations,
     candidate_axes,

@@ -16,7 +16,7 @@ from partwhole.matching.network.diffusion_net import new_network
 from partwhole.matching.network.surface import SurfacePair
 from partwhole.matching.readout.maps import score
 from partwhole.matching.search import search as module
-from partwhole.matching.search.orientation import UPS, rotated, rotation_to_vertical
+from partwhole.matching.search.placement import UPS, rotated, rotation_to_vertical
 from partwhole.matching.search.search import Candidate, best, candidates_at, difference, rival, search
 from partwhole.mesh import Mesh
 

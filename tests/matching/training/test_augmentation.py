@@ -9,7 +9,7 @@ from torch.nn.functional import normalize
 
 from partwhole.datasets import sphere
 from partwhole.matching import Surface, TrainingConfig, augmented, surface_of
-from partwhole.matching.search.orientation import axis_rotations as turns
+from partwhole.matching.search.placement import axis_rotations as turns
 from partwhole.mesh import Mesh
 
 STILL = {"rotation": 0.0, "noise": 0.0, "scaling": (1.0, 1.0)}

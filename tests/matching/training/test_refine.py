@@ -26,7 +26,7 @@ from partwhole.matching import (
     prepare_pairs,
     train,
 )
-from partwhole.matching.network.diffusion_net import new_network
+from partwhole.matching.network.diffusion_net import inputs_of, new_network
 from partwhole.matching.readout.maps import score
 from partwhole.matching.training import refine as refinement
 from partwhole.matching.training.losses import loss_of
@@ -119,7 +119,7 @@ def test_the_first_step_is_one_of_adam(trained, surfaces, prepared_hands) -> Non
     network = new_network(CONFIG.network)
     network.load_state_dict(before)
     part, whole = surfaces
-    features = [network.eval()(s.inputs("xyz"), s.operators) for s in surfaces]
+    features = [network.eval()(inputs_of(s, "xyz"), s.operators) for s in surfaces]
     unit = [f / f.norm(dim=1, keepdim=True) for f in features]
     P = torch.softmax(unit[0] @ unit[1].T / CONFIG.loss.temperature, dim=1)
     loss_of(CONFIG)(P, part, whole).backward()

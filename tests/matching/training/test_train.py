@@ -26,7 +26,7 @@ from partwhole.matching import (
     soft_map,
     train,
 )
-from partwhole.matching.network.diffusion_net import new_network
+from partwhole.matching.network.diffusion_net import inputs_of, new_network
 from partwhole.matching.training.losses import Loss, loss_of
 from partwhole.matching.training.steps import adam, learning_rate, losses_of_pair, plain_steps, set_rate
 from partwhole.matching.training.train import mean_loss
@@ -126,7 +126,7 @@ def test_losses_of_a_pair_are_the_loss_of_its_soft_map(prepared, config) -> None
     torch.manual_seed(0)
     network = new_network(config.network).eval()
     part, whole = prepared.parts[2], prepared.wholes[1]
-    features = [network(surface.inputs("xyz"), surface.operators) for surface in (part, whole)]
+    features = [network(inputs_of(surface, "xyz"), surface.operators) for surface in (part, whole)]
     P = soft_map(*features, config.loss.temperature)
     loss = WormholeLoss(2.0) + OrthogonalityLoss(3.0, 20)
     found = losses_of_pair(network, loss, part, whole, config, augment=False)

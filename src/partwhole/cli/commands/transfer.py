@@ -15,8 +15,7 @@ import typer
 from partwhole.cli.shared.console import Console, write_json
 from partwhole.cli.shared.match_output import MAP, read_correspondence
 from partwhole.cli.shared.options import JsonOption, OutputOption, QuietOption, check_folder, output_folder
-from partwhole.matching.scans.units import percent
-from partwhole.mesh.formats.common import counted
+from partwhole.mesh.formats.common import counted, percent
 from partwhole.mesh.landmarks import read_landmarks, write_landmarks
 from partwhole.saved import files_of
 from partwhole.store.arguments import displayable

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from partwhole.cli.shared.console import write_json, write_text
 from partwhole.cli.shared.match_output import MOST_DRAWN, as_options
-from partwhole.matching.scans.units import percent
-from partwhole.mesh.formats.common import counted
+from partwhole.mesh.formats.common import counted, percent
 from partwhole.store.arguments import escaped
 
 if TYPE_CHECKING:

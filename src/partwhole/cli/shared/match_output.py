@@ -12,9 +12,9 @@ import numpy as np
 
 from partwhole.cli.shared.console import write_arrays, write_json, write_text
 from partwhole.matching.cache.results import code_version, version_of
-from partwhole.matching.scans.units import percent as share
 from partwhole.mesh import Mesh
 from partwhole.mesh.formats.common import counted
+from partwhole.mesh.formats.common import percent as share
 from partwhole.saved import ARRAYS, RESULT, load, save
 from partwhole.store.arguments import escaped
 from partwhole.store.atomic import atomic_write

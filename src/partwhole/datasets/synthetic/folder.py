@@ -16,8 +16,7 @@ import numpy as np
 from partwhole.datasets.number_files import read_npz, read_vts
 from partwhole.datasets.pairs import GroundTruth, Pair, Pairs
 from partwhole.mesh import Mesh
-from partwhole.mesh.formats.detect import FORMATS
-from partwhole.mesh.io import read_mesh
+from partwhole.mesh.io import FORMATS, read_mesh
 from partwhole.store.arguments import checked_path
 
 _MAPS = (".npz", ".csv", ".vts")

@@ -25,11 +25,11 @@ from partwhole.matching.confidence.constants import (
 )
 from partwhole.matching.readout.maps import best_stretch, curvature_agreement, feature_similarity
 from partwhole.matching.result import DoubtfulRegion, Fit, LandmarkResult
-from partwhole.matching.scans.units import percent
 from partwhole.matching.search.constants import STRETCHED
 from partwhole.matching.search.placement import likely_places
 from partwhole.matching.search.search import SearchResult, rival
 from partwhole.mesh import Mesh
+from partwhole.mesh.formats.common import percent
 from partwhole.mesh.topology import connected_labels
 
 # rows of distances that are compared at a time

@@ -15,8 +15,7 @@ from partwhole.criterion import boundary_criterion, same_loop_criterion, wormhol
 from partwhole.criterion.loops import check_piece_of_sphere, twice_genus
 from partwhole.geodesics import geodesic_distances
 from partwhole.geodesics.distances import DistanceMethod
-from partwhole.matching.config import LossConfig, Mask, MaskedBy, NetworkInputs
-from partwhole.matching.network.invariants import count_of_invariants, rotation_invariants
+from partwhole.matching.config import LossConfig, Mask, MaskedBy
 from partwhole.mesh import Mesh, SurfaceLike, as_mesh
 from partwhole.mesh.surface import integrated_mean_curvature
 from partwhole.spectral import (
@@ -34,8 +33,6 @@ _HEAT_TIMES = np.geomspace(0.004, 0.5, 16)
 _WAVE_ENERGIES = np.log(np.geomspace(20, 1500, 16))
 _WAVE_WIDTH = 0.4
 CURVATURE_TIME = 0.0002
-
-CHANNELS = {"xyz": 6, "signatures": 32, "xyz+signatures": 38, "invariants": count_of_invariants()}
 
 # vertices among which distances are compared: the sum over all pairs is known well enough from some
 SCORED_VERTICES = 700
@@ -65,7 +62,7 @@ class Surface:
     Attributes
     ----------
     points, normals : of the vertices, float32 like everything here
-    signatures : of the vertices, that bending does not change
+    signatures : of the vertices, that bending does not change; none where nothing uses them
     mass : vertex areas
     values, functions : eigenpairs
     basis : the first eigenfunctions and their gradients, see `Operators`
@@ -110,19 +107,6 @@ class Surface:
         assert self.weights is not None
         return self.weights >= (1 - _ROUNDING) * (self.mass[:, None] * self.mass)
 
-    def inputs(self, kind: NetworkInputs) -> Float[Tensor, "*batch n c"]:
-        """What the network sees of each vertex."""
-        if kind == "invariants":
-            few = self.basis.shape[-1]
-            eigenpairs = self.values[..., :few], self.basis[..., 0, :]
-            return rotation_invariants(self.points, self.normals, self.mass, *eigenpairs)
-        seen = {
-            "xyz": (self.points, self.normals),
-            "signatures": (self.signatures,),
-            "xyz+signatures": (self.points, self.normals, self.signatures),
-        }[kind]
-        return torch.cat(seen, dim=-1)
-
     def to(self, device: str | torch.device) -> Surface:
         """The same on another device."""
         held = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -140,7 +124,12 @@ class Surface:
 
 
 def surface_of(
-    mesh: SurfaceLike, *, eigenpairs: int = 200, diffusion_eigenpairs: int = 128, cache: CacheGiven = None
+    mesh: SurfaceLike,
+    *,
+    eigenpairs: int = 200,
+    diffusion_eigenpairs: int = 128,
+    with_signatures: bool = True,
+    cache: CacheGiven = None,
 ) -> Surface:
     """Operators of a mesh, as tensors in main memory.
 
@@ -149,6 +138,7 @@ def surface_of(
     mesh : in the units of `Pair`: those of a whole of area 1
     eigenpairs : how many; fewer if the mesh has fewer vertices
     diffusion_eigenpairs : how many of them the network uses
+    with_signatures : False where nothing uses them; there are none then
     cache : where eigenpairs are kept
 
     Examples
@@ -158,15 +148,18 @@ def surface_of(
     Surface(300 vertices, 50 eigenpairs, on cpu)
     """
     mesh = as_mesh(mesh)
-    return tensors_of(arrays_of(mesh, eigenpairs, diffusion_eigenpairs, Cache.meant(cache)))
+    kept = Cache.meant(cache)
+    return tensors_of(arrays_of(mesh, eigenpairs, diffusion_eigenpairs, kept, with_signatures=with_signatures))
 
 
-def arrays_of(mesh: Mesh, eigenpairs: int, diffusion_eigenpairs: int, cache: Cache | None) -> dict[str, np.ndarray]:
+def arrays_of(
+    mesh: Mesh, eigenpairs: int, diffusion_eigenpairs: int, cache: Cache | None, *, with_signatures: bool = True
+) -> dict[str, np.ndarray]:
     """The same as arrays, which cross from one process to another."""
     k = min(eigenpairs, mesh.n_vertices)
     pairs = compute_eigenpairs(mesh, k) if cache is None else cached_eigenpairs(mesh, k, cache)
     found = {
-        "signatures": signatures(pairs),
+        "signatures": signatures(pairs) if with_signatures else np.empty((mesh.n_vertices, 0)),
         "functions": pairs.functions,
         "curvature": smoothed_curvature(mesh, pairs),
     }

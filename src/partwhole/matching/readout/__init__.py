@@ -1,1 +1,1 @@
-"""From features to a map: soft, hard, spectral, ZoomOut, lateration."""
+"""From features to a map: soft, hard, spectral, ZoomOut, lateration, registration."""

@@ -1,11 +1,13 @@
-"""From two files, or meshes, as they come to surfaces that can be matched: read, repaired, decimated, in common units.
+"""From two files, or meshes, as they come to surfaces that can be matched: read, repaired, in common units.
 
 Nothing here needs torch.
 """
 
 from __future__ import annotations
 
+import math
 import os
+import re
 import time
 import warnings
 from collections import OrderedDict
@@ -16,18 +18,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 
 from partwhole.geodesics import geodesic_distances
 from partwhole.geodesics.distances import DistanceMethod
 from partwhole.matching.scans.point_clouds import WEAKER, checked_points, read_cloud, surface_of_points
-from partwhole.matching.scans.units import Scaling, percent, scaling_of
-from partwhole.mesh import Mesh, decimate, read_mesh
-from partwhole.mesh.formats.common import MeshWarning, counted
+from partwhole.matching.scans.surface import PreparedSurface, prepare_surface
+from partwhole.mesh import Mesh, read_mesh
+from partwhole.mesh.formats.common import MeshWarning, percent
 from partwhole.mesh.surface_like import ScanLike, surface_arrays
-from partwhole.mesh.topology import consistent_orientation
 from partwhole.store.arguments import Progress, in_short
-from partwhole.store.compute import first_largest
 
 
 class Templates:
@@ -84,18 +84,22 @@ _EQUAL = 1e-9
 _RENUMBERED = "vertices are numbered as after the repair, not as in the file"
 
 _STEPS = ("reading", "decimation", "operators", "matching", "refinement", "every vertex")
-# pieces with less of the area, or fewer vertices, say nothing about where they belong
-_SMALL_SHARE, _SMALL_COUNT = 0.01, 20
-# nothing is taken away for a few vertices less
-_WORTHWHILE = 1.3
-# with fewer vertices a part would lose its shape, however small it is
-_LEAST = 400
-# all distances between more vertices fill the memory; a surface that can be decimated never has so many
-_MOST = 12_000
-# of vertices or of area that was left out, what a reader should know before all else
-_GRAVE = 0.1
-# |Σ normal · area| / Σ area: 0 for closed surfaces, ½ for half a sphere
-_NEARLY_CLOSED = 0.3
+
+# of units:
+# metres to a unit
+LENGTHS = {"um": 1e-6, "mm": 1e-3, "cm": 1e-2, "dm": 1e-1, "m": 1.0, "km": 1e3, "in": 0.0254, "ft": 0.3048}
+
+# shares of the whole's area that a part may have: noise and pose change areas, and a finger has a hundredth of a body's
+_LEAST, _MOST = 0.003, 1.3
+# what is looked for where units differ, in the order of what people have
+_METRIC = tuple(10.0**power for power in (-3, 3, -1, 1, -2, 2))
+_OTHERS = tuple(length / other for length in (25.4, 1 / 25.4) for other in (1.0, 10.0, 1000.0))
+# shares that a part in other units probably, and possibly, has at least: below them several units fit by chance
+_LIKELY, _POSSIBLE = 0.1, 0.03
+# how far, in logarithms, a factor that was found by trying may be from the truth
+_NEARBY = 0.1
+# shares of the area that are tried where nothing is known about the size
+_SHARES = (1.0, 0.75, 0.55, 0.4, 0.28, 0.18, 0.1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,129 +342,112 @@ def _checked_share(part: Mesh, whole: Mesh, scaling: Scaling) -> float:
     return share
 
 
-# --- one surface
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class PreparedSurface:
-    """A surface as it is matched.
+@dataclass(frozen=True)
+class Scaling:
+    """Factors from lengths of the part to lengths of the whole.
 
     Attributes
     ----------
-    given : as it was given
-    mesh : as it is matched, in the units that it was given in
-    to_given : for each vertex of `mesh` its vertex of `given`
-    covered : which vertices of `given` lie on what is matched; the others belong to no face, or to pieces left out
-    decimated : whether vertices were taken away
-    notes : what was done
-    warnings : what of it may matter for the result
+    factors : one, or several that are to be tried, because geometry alone does not tell
+    reason : why these, in words
+    others : to be tried if the map shows that the assumption was wrong; none if the factor was given
     """
 
-    given: Mesh
-    mesh: Mesh
-    to_given: Int[np.ndarray, "m"]
-    covered: Bool[np.ndarray, "n"]
-    decimated: bool
-    notes: tuple[str, ...]
-    warnings: tuple[str, ...]
+    factors: tuple[float, ...]
+    reason: str
+    others: tuple[float, ...] = ()
 
-    def __repr__(self) -> str:
-        return f"PreparedSurface({self.given.name!r}: {self.mesh.n_vertices} of {self.given.n_vertices} vertices)"
+    @property
+    def middle(self) -> float:
+        """One of the factors, to begin with."""
+        return self.factors[len(self.factors) // 2]
+
+    @property
+    def relative(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """`factors` and `others`, for a part that was scaled by `middle` already."""
+        return tuple(one / self.middle for one in self.factors), tuple(one / self.middle for one in self.others)
 
 
-def prepare_surface(mesh: Mesh, role: Literal["part", "whole"], *, most_vertices: int) -> PreparedSurface:
-    """The surface that is matched in the place of the one that was given.
-
-    Vertices without faces are left out; of a whole all but the largest piece, of a part the specks. Faces are turned so
-    that neighbours agree and face outwards. Where there are many more vertices than asked for, it is decimated.
+def scaling_of(units: str | float, part_area: float, whole_area: float) -> Scaling:
+    """The factors that lengths of the part may have to be multiplied with.
 
     Parameters
     ----------
-    mesh : as given
-    role : a whole is one piece; a part may be several
-    most_vertices : about how many to match
+    units : "same"; "mm:m" and the like, the unit of the part and that of the whole; a factor; "any", not known, to be found
+        by matching at several sizes; or "auto": the same unless the part would be larger than the whole or a speck on it,
+        then the power of ten that makes it fit, and where there is none, or the map does not fit, as "any"
+    part_area, whole_area : in the units of each
+
+    Examples
+    --------
+    >>> scaling_of("auto", 0.4, 1.0).factors, scaling_of("auto", 900_000.0, 1.8).factors
+    ((1.0,), (0.001,))
+    >>> scaling_of("mm:m", 900_000.0, 1.8).reason
+    'the part is in mm, the whole in m'
     """
-    if mesh.area == 0:
-        raise ValueError(f"{mesh.name}: all its faces have area 0; a surface is needed")
-    kept, kept_notes, warnings = _pieces(mesh, role)
-    pieces, to_given = (mesh, np.arange(mesh.n_vertices)) if kept.all() else mesh.submesh(kept)
-    covered = np.zeros(mesh.n_vertices, bool)
-    covered[to_given] = True
-    notes = list(kept_notes)
-    wanted = max(most_vertices, min(_LEAST, pieces.n_vertices))
-    decimated = pieces.n_vertices > _WORTHWHILE * wanted
-    if decimated:
-        fewer = decimate(pieces, wanted, keep_boundary=False)
-        pieces, to_given = fewer.mesh, to_given[fewer.to_fine]
-        if pieces.n_vertices > max(_MOST, _WORTHWHILE * most_vertices):
-            raise ValueError(
-                f"{mesh.name}: its {mesh.n_vertices} vertices can't be made fewer than {pieces.n_vertices}, which are too "
-                "many to match, since they lie on boundaries or where the surface is no manifold; mend it with pw.repair, or "
-                "remesh it"
+    share = part_area / whole_area
+    several = tuple(math.sqrt(wanted / share) for wanted in _SHARES)
+    if units == "any":
+        return Scaling(several, "the scale is not known, as was said; several are tried")
+    if units == "same":
+        return Scaling((1.0,), "the same units, as given")
+    if units != "auto":
+        factor, reason = _given(units)
+        return Scaling((factor,), reason)
+    if _LEAST <= share <= _MOST:
+        reason = f"the same units are assumed: the part has {percent(share)} of the whole's area"
+        return Scaling((1.0,), reason, several)
+    for factors, least in ((_METRIC, _LIKELY), (_OTHERS, _LIKELY), (_METRIC, _POSSIBLE)):
+        fitting = [factor for factor in factors if least <= share * factor**2 <= _MOST]
+        if fitting:
+            # of several the one that leaves the largest part
+            factor = max(fitting)
+            return Scaling(
+                (factor,),
+                f"the part has {share:.3g} times the area of the whole, so its lengths are taken times {factor:.6g}"
+                f"{_as_units(factor)}: {percent(share * factor**2)} of the area",
+                several,
             )
-        notes.append(f"the {role} is matched with {pieces.n_vertices} of its {mesh.n_vertices} vertices")
-    turned, flipped = _outwards(pieces)
-    if flipped:
-        notes.append(f"{counted(flipped, 'face')} of the {role} were turned over, so that all face outwards")
-    if flipped > pieces.n_faces / 2:
-        warnings.append(
-            f"the {role} was inside out; if that is because its coordinates are mirrored (x for −x, say), left and right are "
-            "exchanged in the map"
+    return Scaling(
+        several, f"the part has {share:.3g} times the area of the whole, no common unit fits; several are tried"
+    )
+
+
+def _given(units: str | float) -> tuple[float, str]:
+    text = str(units).strip()
+    named = re.fullmatch(r"([a-z]+):([a-z]+)", text)
+    if named and named[1] in LENGTHS and named[2] in LENGTHS:
+        return LENGTHS[named[1]] / LENGTHS[named[2]], f"the part is in {named[1]}, the whole in {named[2]}"
+    try:
+        factor = float(text)
+    except ValueError:
+        factor = math.nan
+    if not 0 < factor < math.inf:
+        raise ValueError(
+            f"units={text!r} must be 'auto', 'same', 'any', a positive factor such as 0.001, or the units of part and "
+            f"whole such as 'mm:m' ({', '.join(LENGTHS)})"
         )
-    return PreparedSurface(mesh, turned, to_given, covered, decimated, tuple(notes), tuple(warnings))
+    return factor, f"lengths of the part are taken times {factor:.6g}, as given"
 
 
-def _pieces(mesh: Mesh, role: str) -> tuple[Bool[np.ndarray, "n"], list[str], list[str]]:
-    """The vertices to keep, and what to say about the others."""
-    notes: list[str] = []
-    warnings: list[str] = []
-    used = np.zeros(mesh.n_vertices, bool)
-    used[mesh.faces] = True
-    if not used.all():
-        notes.append(f"{counted(int((~used).sum()), 'vertex', 'vertices')} of the {role} without faces left out")
-    label = mesh.component_labels
-    areas = np.bincount(label, weights=mesh.vertex_areas)
-    sizes = np.bincount(label)
-    real = np.flatnonzero(areas > 0)
-    shares = areas / areas.sum()
-    if role == "whole":
-        chosen = [first_largest(areas)]
-    else:
-        chosen = [int(c) for c in real if shares[c] >= _SMALL_SHARE and sizes[c] >= _SMALL_COUNT] or [
-            first_largest(areas)
-        ]
-    lost = len(real) - len(chosen)
-    if lost:
-        share = 1 - shares[chosen].sum()
-        text = f"{counted(lost, 'piece')} of the {role} left out, {percent(float(share))} of its area"
-        if role == "whole":
-            text += ": a whole is one piece, and the largest is taken"
-        (warnings if share > _GRAVE else notes).append(text)
-    return used & np.isin(label, chosen), notes, warnings
+def _as_units(factor: float) -> str:
+    """` (mm to m, for one)`, where it is the ratio of two common units."""
+    for part in ("mm", "cm", "m", "in"):
+        for whole in ("m", "cm", "mm", "in"):
+            if math.isclose(LENGTHS[part] / LENGTHS[whole], factor, rel_tol=1e-6):
+                return f" (as from {part} to {whole})"
+    return ""
 
 
-def _outwards(mesh: Mesh) -> tuple[Mesh, int]:
-    """Faces turned so that neighbours agree and pieces face outwards, and how many were turned."""
-    flip = consistent_orientation(mesh.vertices, mesh.faces).flip.copy()
-    label = mesh.component_labels[mesh.faces[:, 0]]
-    flip ^= _inside_out(mesh, flip, label)[label]
-    if not flip.any():
-        return mesh, 0
-    faces = np.where(flip[:, None], mesh.faces[:, [0, 2, 1]], mesh.faces)
-    return Mesh(mesh.vertices, faces, name=mesh.name), int(flip.sum())
+def nearby_units(factor: float) -> str:
+    """`; units='mm:m' would be 0.001`, where a factor that was found by trying is nearly the ratio of two common units.
 
-
-def _inside_out(mesh: Mesh, flip: Bool[np.ndarray, "m"], label: Int[np.ndarray, "m"]) -> Bool[np.ndarray, "c"]:
-    """Pieces that are nearly closed and face inwards; a patch has no inside, and stays as it was given."""
-
-    def total(values: Float[np.ndarray, "m"]) -> Float[np.ndarray, "c"]:
-        return np.bincount(label, values, minlength=mesh.n_components)
-
-    towards = np.where(flip, -1.0, 1.0)[:, None] * mesh.face_normals * mesh.face_areas[:, None]
-    corners = mesh.vertices[mesh.faces].mean(axis=1)
-    area = np.maximum(total(mesh.face_areas), np.finfo(float).tiny)
-    middle = np.stack([total(corners[:, axis] * mesh.face_areas) for axis in range(3)], axis=1) / area[:, None]
-    # the normals of a closed surface cancel; a hole is closed by a cone from the middle
-    open_by = np.linalg.norm(np.stack([total(towards[:, axis]) for axis in range(3)], axis=1), axis=1) / area
-    cones = np.einsum("ij,ij->i", towards, corners - middle[label])
-    return (open_by < _NEARLY_CLOSED) & (total(cones) < -0.3 * total(np.abs(cones)))
+    >>> nearby_units(0.0242), nearby_units(0.5)
+    ("; units='in:m' would be 0.0254", '')
+    """
+    for part in ("mm", "cm", "m", "in"):
+        for whole in ("m", "cm", "mm", "in"):
+            exact = LENGTHS[part] / LENGTHS[whole]
+            if part != whole and abs(math.log(factor / exact)) < _NEARBY:
+                return f"; units='{part}:{whole}' would be {exact:.4g}"
+    return ""

@@ -21,8 +21,7 @@ from partwhole.matching.search.constants import (
     LANDMARK_SPREAD,
     LANDMARK_WEIGHT,
 )
-from partwhole.matching.search.orientation import axis_rotations, rotation_for
-from partwhole.matching.search.placement import distance_tolerance
+from partwhole.matching.search.placement import axis_rotations, distance_tolerance, rotation_for
 
 
 def landmark_distances(part: Surface, whole: Surface, pairs: Sequence[tuple[int, int]]) -> LandmarkDistances:

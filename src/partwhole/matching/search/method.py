@@ -47,6 +47,11 @@ class Method(ABC):
         """Whether encodings depend on how a surface lies in space; if not, no orientation is searched."""
         return True
 
+    @property
+    def sees_signatures(self) -> bool:
+        """Whether `encode` uses `Surface.signatures`; if not, they are not computed."""
+        return True
+
     @abstractmethod
     def encode(self, surface: Surface) -> Float[Tensor, "*models n f"]:
         """What is known of the vertices of one surface by itself: features, or whatever `compare` needs."""

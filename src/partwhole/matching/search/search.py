@@ -38,9 +38,10 @@ from partwhole.matching.search.constants import (
 )
 from partwhole.matching.search.landmarks import landmark_distances, nearness, starts
 from partwhole.matching.search.method import Method, PairMethod
-from partwhole.matching.search.orientation import (
+from partwhole.matching.search.placement import (
     all_axes,
     candidate_axes,
+    placed_map,
     resized,
     rigidly_aligned,
     rotated,
@@ -48,7 +49,6 @@ from partwhole.matching.search.orientation import (
     turned,
     yaws,
 )
-from partwhole.matching.search.placement import placed_map
 from partwhole.store.cache import Cache, hash_of
 from partwhole.store.compute import first_smallest
 

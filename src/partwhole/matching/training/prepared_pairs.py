@@ -141,8 +141,8 @@ def prepare_pairs(
     with filled_cache(meshes, config.eigenpairs, Cache.meant(cache), workers=workers, progress=report) as kept:
 
         def surface(mesh: Mesh) -> Surface:
-            sizes = {"eigenpairs": config.eigenpairs, "diffusion_eigenpairs": config.network.diffusion_eigenpairs}
-            return surface_of(mesh, **sizes, cache=kept).to(device)
+            few = config.network.diffusion_eigenpairs
+            return surface_of(mesh, eigenpairs=config.eigenpairs, diffusion_eigenpairs=few, cache=kept).to(device)
 
         plain = ([surface(mesh) for mesh in parts], [surface(mesh) for mesh in wholes])
     if for_loss:

@@ -18,7 +18,7 @@ from partwhole.matching.config import Axis, TrainingConfig
 from partwhole.matching.network.diffusion_net import Network
 from partwhole.matching.network.surface import Surface
 from partwhole.matching.readout.maps import soft_map
-from partwhole.matching.search.orientation import axis_rotations
+from partwhole.matching.search.placement import axis_rotations
 from partwhole.matching.training.losses import Loss
 from partwhole.matching.training.prepared_pairs import PreparedPairs
 from partwhole.matching.training.stream import PairStream

@@ -47,6 +47,15 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
+def percent(share: float) -> str:
+    """In whole per cent where that says something, else with two digits.
+
+    >>> percent(0.4261), percent(0.0123), percent(0.99999), percent(0)
+    ('43 %', '1.2 %', '100 %', '0 %')
+    """
+    return f"{100 * share:.0f} %" if share >= 0.095 or share == 0 else f"{100 * share:.2g} %"
+
+
 def as_float64(values: np.ndarray) -> Float[np.ndarray, "..."]:
     """Values in float64; a signalling nan becomes a quiet one without a warning, since it is judged with its vertex."""
     with np.errstate(invalid="ignore"):

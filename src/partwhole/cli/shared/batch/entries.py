@@ -15,7 +15,7 @@ from partwhole.cli.shared.options import below, check_folder, is_method
 from partwhole.datasets.synthetic.folder import mesh_files, named_surface, surface_files
 from partwhole.matching.network.weights import model_path
 from partwhole.mesh.formats.common import counted
-from partwhole.mesh.formats.detect import FORMATS
+from partwhole.mesh.io import FORMATS
 from partwhole.mesh.landmarks import ENDINGS
 from partwhole.store.text import table_rows
 

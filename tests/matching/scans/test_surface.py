@@ -6,8 +6,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from partwhole.datasets import cut_plane, sphere
-from partwhole.matching.scans.lift import Lift
-from partwhole.matching.scans.prepare import prepare_surface
+from partwhole.matching.scans.surface import Lift, prepare_surface
 from partwhole.mesh import Mesh
 from partwhole.mesh.barycentric import BarycentricMap
 

@@ -9,8 +9,7 @@ import pytest
 from scipy.spatial import cKDTree
 
 from partwhole.datasets import cut_plane, sphere
-from partwhole.deformation import registered_map
-from partwhole.deformation.read_out import registered_places
+from partwhole.matching.readout.maps import registered_map, registered_places
 from partwhole.mesh import Mesh
 
 
