@@ -34,9 +34,14 @@ def test_a_row_for_each_model_and_set(
         assert 0 < row["registration"]["macro"] < 10
         assert 0 < row["lateration"]["macro"] < 10
         assert f"| bodies | {row['model']} | {len(bodies())} | " in text
+    assert main([*words, "--no-cache", "--model", "any-pose"]) == 0
+    assert [row["model"] for row in json.loads(capsys.readouterr().out)["rows"]] == ["any-pose"]
+    assert json.loads((tmp_path / "out" / "models.json").read_text())["rows"][0]["model"] == "any-pose"
+    assert "upright" not in (tmp_path / "out" / "models.md").read_text()
 
 
 def test_mistakes_are_one_line(tmp_path: Path, one_error: Callable[..., str]) -> None:
     words = ["reproduce", "models", "-o", tmp_path / "out", "--data", tmp_path]
     assert "there is no set 'cats'; there are pfaust-m, pfaust-h" in one_error(*words, "--only", "cats")
-    assert "none of the data sets could be read; pfaust-m is left out: " in one_error(*words, "--only", "pfaust-m")
+    assert "there is no measured model 'dog'; there are any-pose, upright" in one_error(*words, "--model", "dog")
+    assert "none of the data sets could be measured; pfaust-m is left out: " in one_error(*words, "--only", "pfaust-m")

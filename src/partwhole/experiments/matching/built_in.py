@@ -38,6 +38,10 @@ OnlyOption = Annotated[
     list[str] | None, typer.Option("--only", metavar="SET", help="Only this data set; may be repeated.")
 ]
 
+ModelsOption = Annotated[
+    list[str] | None, typer.Option("--model", "-m", metavar="NAME", help="Only this model; may be repeated.")
+]
+
 # each pair is searched once for all of them
 READ_OUTS: tuple[ReadOut, ...] = ("spectral", "lateration", "registration")
 # the models that are measured on each set
@@ -49,6 +53,7 @@ _MODELS = {
     "people": ("any-pose", "upright"),
     "bodies": ("any-pose", "upright"),
 }
+_MEASURED = tuple(dict.fromkeys(model for models in _MODELS.values() for model in models))
 # of the people and bodies that `any-pose` and `upright` were not trained on
 _SEED = 4242
 
@@ -57,6 +62,7 @@ def models(
     data: StudyDataOption = None,
     people: PeopleOption = None,
     only: OnlyOption = None,
+    model: ModelsOption = None,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the results.")] = Path(
         "reproduce-models"
     ),
@@ -69,35 +75,44 @@ def models(
     """Measure the built-in models on PFAUST, a split of SHREC'16, held-out people and generated bodies.
 
     Every pair is matched as `partwhole match` does it, given only the two surfaces; with --device cuda it takes about
-    ten minutes. Writes models.md and models.json. Data sets that are not there are left out, with a note.
+    ten minutes. Writes models.md and models.json after each model and data set. Data sets that are not there are left
+    out, with a note.
     """
     console = Console(as_json=as_json, quiet=quiet)
     check_torch(device)
     from partwhole.matching.evaluation import Benchmark
 
+    unknown = sorted({*(model or ())} - {*_MEASURED})
+    if unknown:
+        raise ValueError(f"there is no measured model {unknown[0]!r}; there are {', '.join(_MEASURED)}")
     folder = output_folder(output)
+    files = {"models.md": folder / "models.md", "models.json": folder / "models.json"}
     options: dict[str, Any] = {"device": device, "cache": open_cache(cache, console), "workers": workers}
     rows: list[_Row] = []
+
+    def summary() -> dict[str, Any]:
+        return {"rows": [row.to_json() for row in rows], "notes": console.notes, "files": files}
+
     with plain_memory_errors(), console.stage_progress() as report:
         for name, called, pairs in _sets(data, people, only or list(_MODELS), console):
             benchmark = Benchmark(pairs, name=called, keep=True, progress=report, **options)
-            for model in _MODELS[name]:
-                matcher = load_model(model, device)
+            for measured in _MODELS[name]:
+                if model and measured not in model:
+                    continue
+                matcher = load_model(measured, device)
                 found = benchmark.by_read_out(matcher, READ_OUTS, progress=report)
                 calibrated = benchmark.calibration(matcher, progress=report)
-                rows.append(_Row(name, model, found, calibrated))
-                console.note(f"{name}, {model}: " + ", ".join(rows[-1].cells[2:]))
+                rows.append(_Row(name, measured, found, calibrated))
+                console.note(f"{name}, {measured}: " + ", ".join(rows[-1].cells[2:]))
+                table = [_HEAD, ["---"] * len(_HEAD), *(row.cells for row in rows)]
+                write_text(files["models.md"], "\n".join(f"| {' | '.join(row)} |" for row in table) + "\n")
+                write_json(files["models.json"], summary())
     if not rows:
-        raise ValueError(f"none of the data sets could be read; {console.notes[-1]}")
-    table = [_HEAD, ["---"] * len(_HEAD), *(row.cells for row in rows)]
-    text = "\n".join(f"| {' | '.join(row)} |" for row in table) + "\n"
-    files = {"models.md": folder / "models.md", "models.json": folder / "models.json"}
-    write_text(files["models.md"], text)
-    summary = {"rows": [row.to_json() for row in rows], "notes": console.notes, "files": files}
-    write_json(files["models.json"], summary)
+        reason = console.notes[-1] if console.notes else f"{', '.join(model or ())} is not measured on them"
+        raise ValueError(f"none of the data sets could be measured; {reason}")
     console.table([row.cells for row in rows], head=_HEAD, title="mean geodesic error × 100, macro (micro)")
     console.say_files(files)
-    console.finish(summary)
+    console.finish(summary())
 
 
 _HEAD = [
