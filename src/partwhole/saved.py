@@ -244,5 +244,7 @@ def _surface_beside(folder: Path, file: str, name: str, content_hash: str) -> Me
 def _beside(folder: Path, file: Any) -> str:
     """The name of a file in the folder."""
     if not isinstance(file, str) or Path(file).name != file:
-        raise ValueError(f"{folder / RESULT} names {in_short(file)}, which is no file beside it; save the result again")
+        raise ValueError(
+            f"{folder / RESULT} names {in_short(file)}, which is not a file beside it; save the result again"
+        )
     return file

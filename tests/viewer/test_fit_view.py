@@ -112,7 +112,7 @@ def test_coats_have_their_own_range(report: str, browse: Browse) -> None:
     assert page.text("#legend .ends") != first
     assert "7 % or more" in page.text("#legend .ends").replace("\u00a0", " ")
     page.click('#fit-coat [value="error"]')
-    assert "How far off a vertex is to be expected" in page.text("#legend")
+    assert "Expected distance of a vertex" in page.text("#legend")
 
 
 def test_a_click_tells_what_a_vertex_rests_on(report: str, browse: Browse, fitted: FittedTemplate) -> None:

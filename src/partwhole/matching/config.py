@@ -367,10 +367,10 @@ def group_of(name: str) -> tuple[str, str]:
     if dot and choice in known and known[choice][0] == group:
         return group, choice
     if dot and choice in known:
-        raise ValueError(f"there is no choice {name!r} in a training run; did you mean {known[choice][0]}.{choice}?")
+        raise ValueError(f"there is no setting {name!r} in a training run; did you mean {known[choice][0]}.{choice}?")
     near = difflib.get_close_matches(choice or name, known, n=1)
     meant = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}"
-    raise ValueError(f"there is no choice {name!r} in a training run{meant}")
+    raise ValueError(f"there is no setting {name!r} in a training run{meant}")
 
 
 def _check(name: str, value: Any, hint: Any, limits: Mapping[str, Any]) -> None:

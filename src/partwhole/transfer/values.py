@@ -135,7 +135,7 @@ def transfer_labels(
     # text may be longer than any label
     found = found.astype(np.result_type(found, np.asarray(missing))) if found.dtype.kind in "US" else found
     if found.dtype.kind in "iub" and np.asarray(missing).astype(found.dtype) != missing:
-        raise ValueError(f"missing={missing!r} is no {found.dtype}, the type of the labels; give one that is")
+        raise ValueError(f"missing={missing!r} is not of type {found.dtype}, as the labels are; give one that is")
     found[~places.covered] = missing
     return found
 

@@ -522,7 +522,10 @@ def test_landmarks_from_files(
         "before": None,
         "use": "sure",
     }
-    assert "| landmarks | 1 of 1 used; without them the map is off by" in (tmp_path / "one/summary.md").read_text()
+    assert (
+        "| landmarks | 1 of 1 used; without them the error of the map there is"
+        in (tmp_path / "one/summary.md").read_text()
+    )
     with np.load(tmp_path / "one/map.npz") as held:
         assert held["vertex_map"][3] == 7
 

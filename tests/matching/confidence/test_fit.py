@@ -68,11 +68,11 @@ def fit(**changes: object) -> Fit:
     ("changes", "said"),
     [
         ({"curvature": 0.1}, "the map is probably wrong"),
-        ({"expected_error": 0.2}, "the map is probably wrong: an error of 20 % of √area is to be expected"),
-        ({"expected_error": 0.08}, "parts of the map are probably wrong: an error of 8 % of √area is to be expected"),
-        ({"distortion": 0.3}, "the part may belong to something else"),
+        ({"expected_error": 0.2}, "the map is probably wrong: the expected error is 20 % of √area"),
+        ({"expected_error": 0.08}, "parts of the map are probably wrong: the expected error is 8 % of √area"),
+        ({"distortion": 0.3}, "the part may belong to another surface"),
         ({"reversed": 0.9}, "probably a mirror image: 90 % of the area"),
-        ({"rival_margin": 0.1}, "perhaps the wrong way round: with the part turned by 180°"),
+        ({"rival_margin": 0.1}, "possibly the wrong way round: with the part rotated by 180°"),
         ({"stretch": 1.6}, "distances on the whole are 1.60 times those on the part"),
     ],
 )
@@ -85,7 +85,7 @@ def test_a_small_error_is_not_a_reason_for_doubt() -> None:
     for few, grade in ((1.0, "the map is"), (0.6, "parts of the map are")):
         said = warnings_about(fit(expected_error=0.0063), few)[0]
         assert said.startswith(f"{grade} probably wrong: {100 * few:.0f} % of the part's area is doubtful")
-        assert "is to be expected" not in said
+        assert "expected error" not in said
 
 
 def test_a_rule_that_knows_maps_decides_alone() -> None:
@@ -155,7 +155,7 @@ def test_doubt_and_certainty() -> None:
     (said,) = warnings_about(fit(), 0.6)
     assert said.endswith("60 % of the part's area is doubtful")
     (said,) = warnings_about(fit(), 0.7)
-    assert "the part may belong to something else" in said
+    assert "the part may belong to another surface" in said
     assert not fit(rival_margin=None, rival_angle=None).perhaps_turned
     assert not fit(reversed=float("nan")).mirrored
 

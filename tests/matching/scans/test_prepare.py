@@ -90,7 +90,7 @@ def test_faces_come_to_look_outwards() -> None:
     inwards = Mesh(ball.vertices, ball.faces[:, ::-1])
     found = prepare_surface(inwards, "whole", most_vertices=300)
     assert (np.einsum("ij,ij->i", found.mesh.face_normals, found.mesh.vertices[found.mesh.faces[:, 0]]) > 0).all()
-    assert found.notes == (f"{ball.n_faces} faces of the whole were turned over, so that all face outwards",)
+    assert found.notes == (f"{ball.n_faces} faces of the whole were flipped, so that all point outwards",)
     assert len(found.warnings) == 1
     assert found.warnings[0].startswith("the whole was inside out; if that is because its coordinates are mirrored")
     # most of a ball, inside out; neighbours agree, and still it can be seen
@@ -142,7 +142,7 @@ def test_what_is_wrong_with_them_is_repaired_or_told() -> None:
     twice = (ball.vertices, np.concatenate([ball.faces, ball.faces[:1]]))
     scans = read_scans(twice, ball)
     assert scans.part.n_faces == ball.n_faces
-    assert scans.notes[0].startswith("the part could not be taken as it is (part: face 196 occurs twice: ")
+    assert scans.notes[0].startswith("the part could not be used as it is (part: face 196 occurs twice: ")
     assert scans.notes[1] == (
         "part, repaired: 1 duplicate face dropped; vertices are numbered as after the repair, not as given"
     )

@@ -155,11 +155,11 @@ def fit(
 ) -> None:
     """Fit a template to a scan: its triangulation, in the scan's pose, shape and units, with the holes filled.
 
-    The scan is matched to the template first, so the two need not be aligned. Writes fitted.ply, coloured by what was seen
-    and what was made up, fit.npz, fit.json, a summary and a picture, by default into a folder named after the scan.
+    The scan is matched to the template first, so the two need not be aligned. Writes fitted.ply, coloured by what the scan
+    saw and what was filled in, fit.npz, fit.json, a summary and a picture, by default into a folder named after the scan.
 
     With a folder of scans, or a list of them, each scan gets its own folder, fits.csv has a row for each, and gallery.html
-    shows all of them, worst first. If it is interrupted, run the same command again to resume.
+    shows all of them, worst first. If interrupted, run the same command again to resume.
     """
     console = Console(as_json=as_json, quiet=quiet)
     request = requested(FITS, scan, template, pairs).with_landmarks(landmarks or [], console)

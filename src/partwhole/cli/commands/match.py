@@ -118,7 +118,7 @@ def match(
     a folder named after the part. The summary lists assumptions, doubtful regions and warnings.
 
     With a folder of parts, or a list of pairs, each pair gets its own folder, and pairs.csv has a row for each. Parts and
-    wholes in two folders are paired by their names, or by a pairs.csv beside both folders. If it is interrupted, run the
+    wholes in two folders are paired by their names, or by a pairs.csv beside both folders. If interrupted, run the
     same command again to resume.
     """
     console = Console(as_json=as_json, quiet=quiet)

@@ -68,9 +68,9 @@ def scaling_of(units: str | float, part_area: float, whole_area: float) -> Scali
     share = part_area / whole_area
     several = tuple(math.sqrt(wanted / share) for wanted in _SHARES)
     if units == "any":
-        return Scaling(several, "the scale is not known, as was said; several are tried")
+        return Scaling(several, "the scale is unknown (units='any'); several are tried")
     if units == "same":
-        return Scaling((1.0,), "the same units, as given")
+        return Scaling((1.0,), "the same units (units='same')")
     if units != "auto":
         factor, reason = _given(units)
         return Scaling((factor,), reason)
@@ -84,7 +84,7 @@ def scaling_of(units: str | float, part_area: float, whole_area: float) -> Scali
             factor = max(fitting)
             return Scaling(
                 (factor,),
-                f"the part has {share:.3g} times the area of the whole, so its lengths are taken times {factor:.6g}"
+                f"the part has {share:.3g} times the area of the whole, so its lengths are multiplied by {factor:.6g}"
                 f"{_as_units(factor)}: {percent(share * factor**2)} of the area",
                 several,
             )
@@ -107,7 +107,7 @@ def _given(units: str | float) -> tuple[float, str]:
             f"units={text!r} must be 'auto', 'same', 'any', a positive factor such as 0.001, or the units of part and "
             f"whole such as 'mm:m' ({', '.join(LENGTHS)})"
         )
-    return factor, f"lengths of the part are taken times {factor:.6g}, as given"
+    return factor, f"lengths of the part are multiplied by {factor:.6g}, as given"
 
 
 def _as_units(factor: float) -> str:

@@ -193,9 +193,11 @@ def why_no_sphere(whole: Mesh | None) -> str | None:
     if whole is None:
         return None
     if not whole.is_closed:
-        return f"the whole, {whole.name}, has {counted(len(whole.boundary_loops), 'boundary loop')}, so it is no sphere"
+        return (
+            f"the whole, {whole.name}, has {counted(len(whole.boundary_loops), 'boundary loop')}, so it is not a sphere"
+        )
     if whole.n_components != 1 or not whole.is_manifold or whole.euler_characteristic != 2:
-        return f"the whole, {whole.name}, is no topological sphere"
+        return f"the whole, {whole.name}, is not a topological sphere"
     return None
 
 
