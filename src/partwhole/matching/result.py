@@ -28,7 +28,7 @@ from partwhole.store.arguments import as_array
 from partwhole.store.compute import rotation_onto
 from partwhole.transfer import Correspondence, transfer_by_kind
 from partwhole.transfer.correspondence import Side
-from partwhole.transfer.values import Kind
+from partwhole.transfer.values import ValueKind
 
 LandmarkUse = Literal["sure", "contradicts the others", "contradicts another", "left out"]
 
@@ -278,7 +278,7 @@ class MatchResult(ShownByItself):
         self,
         values: Shaped[np.ndarray, "n *rest"],
         *,
-        kind: Kind = "auto",
+        kind: ValueKind = "auto",
         to: Side = "part",
         missing: Any = None,
     ) -> Shaped[np.ndarray, "m *rest"]:

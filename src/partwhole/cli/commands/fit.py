@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from partwhole.cli.shared.batch.entries import SURFACE_FILES, Entry, existing_surface, requested
-from partwhole.cli.shared.batch.kind import FAILED, Kind
+from partwhole.cli.shared.batch.entries import SURFACE_FILES, BatchEntry, existing_surface, requested
+from partwhole.cli.shared.batch.kind import FAILED, BatchKind
 from partwhole.cli.shared.batch.run import Rows, count_states, raise_failures, work_through
 from partwhole.cli.shared.console import Console, plain_memory_errors
 from partwhole.cli.shared.fit_output import (
@@ -98,7 +98,7 @@ SeenOnlyOption = Annotated[
     typer.Option("--seen-only", help="With --statistics: use only the vertices that the scans saw."),
 ]
 
-FITS = Kind(
+FITS = BatchKind(
     part="scan",
     whole="template",
     noun="scan",
@@ -212,7 +212,7 @@ class _Work:
         self.choices, self.console, self.page = choices, console, page
         self._session, self._options = session, options
 
-    def __call__(self, entry: Entry, place: Path) -> dict[str, Any]:
+    def __call__(self, entry: BatchEntry, place: Path) -> dict[str, Any]:
         """Fit the template to a scan, write everything into a folder, and give the summary."""
         from partwhole.registration import fit_in_session
 
@@ -236,7 +236,7 @@ class _Work:
 
 
 def _fit_many(
-    entries: Sequence[Entry], folder: Path, work: _Work, console: Console, *, statistics: bool, seen_only: bool
+    entries: Sequence[BatchEntry], folder: Path, work: _Work, console: Console, *, statistics: bool, seen_only: bool
 ) -> None:
     rows = work_through(entries, folder, FITS, work.choices, work, console)
     console.say(count_states(rows, FITS))
@@ -248,7 +248,7 @@ def _fit_many(
     raise_failures(rows, FITS)
 
 
-def _check_statistics(entries: Sequence[Entry]) -> None:
+def _check_statistics(entries: Sequence[BatchEntry]) -> None:
     """Raise ValueError if these scans can't be compared, before anything is computed."""
     if len(entries) < 2:
         raise ValueError("--statistics compares the templates fitted to many scans; give a folder of scans or --pairs")

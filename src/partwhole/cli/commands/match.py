@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from partwhole.cli.shared.batch.entries import SURFACE_FILES, Entry, existing_surface, requested
-from partwhole.cli.shared.batch.kind import Kind
+from partwhole.cli.shared.batch.entries import SURFACE_FILES, BatchEntry, existing_surface, requested
+from partwhole.cli.shared.batch.kind import BatchKind
 from partwhole.cli.shared.batch.run import count_states, raise_failures, work_through
 from partwhole.cli.shared.console import Console, plain_memory_errors
 from partwhole.cli.shared.match_options import (
@@ -73,7 +73,7 @@ MaxVerticesOption = Annotated[
 ]
 PicturesOption = Annotated[bool, typer.Option("--pictures/--no-pictures", help="Draw the map and its confidence.")]
 
-MATCHES = Kind(
+MATCHES = BatchKind(
     part="part",
     whole="whole",
     noun="pair",
@@ -158,7 +158,7 @@ class _Work:
         sizes = {name: choices[name] for name in ("units", "max_vertices")}
         self._session = open_session(choices["model"], options, device, cache, console, **sizes)
 
-    def __call__(self, entry: Entry, place: Path) -> dict[str, Any]:
+    def __call__(self, entry: BatchEntry, place: Path) -> dict[str, Any]:
         """Match a pair into a folder, and give its summary."""
         start = time.perf_counter()
         with plain_memory_errors(), self.console.stage_progress() as report:
@@ -199,7 +199,9 @@ def _write_page(folder: Path) -> None:
     export_report(read_result(folder).simplified(), folder / "report.html")
 
 
-def _match_many(entries: Sequence[Entry], folder: Path, choices: dict[str, Any], work: _Work, console: Console) -> None:
+def _match_many(
+    entries: Sequence[BatchEntry], folder: Path, choices: dict[str, Any], work: _Work, console: Console
+) -> None:
     rows = work_through(entries, folder, MATCHES, choices, work, console)
     table = folder / MATCHES.table
     console.say(count_states(rows, MATCHES))

@@ -25,7 +25,7 @@ from partwhole.store.text import table_rows
 if TYPE_CHECKING:
     from partwhole.transfer import Correspondence
     from partwhole.transfer.correspondence import Side
-    from partwhole.transfer.values import Kind
+    from partwhole.transfer.values import ValueKind
 
 SUMMARY = "transfer.json"
 _READS = (MAP, "part.ply", "whole.ply")
@@ -124,7 +124,7 @@ def transfer(
 class _Job:
     correspondence: Correspondence
     to: Side
-    kind: Kind
+    kind: ValueKind
     missing: str | None
     size: int
     uv: Path | None

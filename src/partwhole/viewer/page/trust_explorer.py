@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 
 from partwhole.criterion.distances import PartDistances, threshold
 from partwhole.criterion.loops import check_piece_of_sphere
-from partwhole.criterion.result import Kind, guaranteed_mask
+from partwhole.criterion.result import CriterionKind, guaranteed_mask
 from partwhole.criterion.thresholds import Boundary
 from partwhole.geodesics import geodesic_distances
 from partwhole.geodesics.distances import DistanceMethod, distances_from_each
@@ -33,9 +33,9 @@ class TrustRow:
 
     vertex: int
     distances: Float[np.ndarray, "n"]
-    thresholds: dict[Kind, Float[np.ndarray, "n"]]
+    thresholds: dict[CriterionKind, Float[np.ndarray, "n"]]
 
-    def guaranteed(self, kind: Kind) -> Bool[np.ndarray, "n"]:
+    def guaranteed(self, kind: CriterionKind) -> Bool[np.ndarray, "n"]:
         """D ≤ K (1 + rtol)"""
         mask = guaranteed_mask(self.distances, self.thresholds[kind], RTOL)
         mask[self.vertex] = True
@@ -145,7 +145,7 @@ class TrustExplorer:
         """The pairs of a vertex, by every criterion that applies."""
         check_vertex(self.mesh, vertex)
         from_vertex = self.to_boundary[:, [vertex]]
-        thresholds: dict[Kind, np.ndarray] = {
+        thresholds: dict[CriterionKind, np.ndarray] = {
             "boundary": threshold(self.nearest[None, [vertex]], self.nearest[None])[0],
             "wormhole": threshold(from_vertex, self.to_boundary, self.straight)[0],
         }
