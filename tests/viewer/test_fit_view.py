@@ -145,5 +145,5 @@ def test_the_fitted_template_is_downloaded(report: str, browse: Browse, fitted: 
     slide(page, "blend", 30)  # what is saved is the fit all the same
     page.script("document.querySelector('[data-action=\"ply-fit\"]').click()")
     path = tmp_path / "ball-fitted-to-scan.ply"
-    page._until(path.exists)
+    page.until(path.exists)
     assert np.allclose(read_mesh(path).vertices, fitted.mesh.vertices, atol=1e-5)
