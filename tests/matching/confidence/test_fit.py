@@ -18,6 +18,7 @@ from partwhole.matching.confidence.constants import DOUBTFUL
 from partwhole.matching.confidence.fit import (
     doubtful_regions,
     fit_of,
+    limited_confidence,
     notes_about,
     reversed_share,
     swapped_question,
@@ -128,6 +129,19 @@ def test_features_that_are_alike_elsewhere(small: ModuleType, config: TrainingCo
     assert own.alike_elsewhere == 0
     assert own.torn == 0
     assert seen(torch.ones(cut.whole.n_vertices, 2)).alike_elsewhere == 1
+    # the features of every vertex suit another place nearly as well: one far away, or one close by
+    D = found.pair.whole.distances
+    assert D is not None
+    away = D[true]
+    far, close = away.argmax(dim=1), torch.where(away > 0.05, away, 9.0).argmin(dim=1)
+    assert away.max(dim=1).values.min() > 0.3
+    assert away.gather(1, close[:, None]).max() < 0.29
+    own_features = torch.eye(cut.whole.n_vertices)
+    for other, suit, share in ((far, 0.95, 1.0), (far, 0.9, 0.0), (close, 0.95, 0.0)):
+        # cosines differ by (1 − suit) / √(1 + suit²): 0.036 or 0.074
+        compared = Comparison(own_features[true] + suit * own_features[other], own_features)
+        placed = replace(found, chosen=replace(found.chosen, nearest=true, compared=compared))
+        assert fit_of(true, placed).alike_elsewhere == share
     unknown = fit_of(true, replace(found, chosen=replace(found.chosen, compared=None)))
     assert math.isnan(unknown.similarity)
     assert math.isnan(unknown.alike_elsewhere)
@@ -140,6 +154,27 @@ def test_a_tear_is_as_large_as_its_triangles() -> None:
     north, south = (int(ball.vertices[:, 2].argmax()), int(ball.vertices[:, 2].argmin()))
     swapped[north] = south
     assert 0 < torn_share(swapped, ball, D) < 0.02
+
+
+@pytest.mark.parametrize(("apart", "share"), [(0.34, 0.0), (0.36, 1.0)])
+def test_an_edge_is_torn_beyond_three_lengths_and_a_little(apart: float, share: float) -> None:
+    corner = Mesh([[0, 0, 0], [0.1, 0, 0], [0, 0.1, 0]], [[0, 1, 2]])
+    D = torch.full((3, 3), 0.3)
+    D[0, 1] = D[1, 0] = apart
+    found = torn_share(torch.arange(3), corner, D)
+    # of three edges with equal areas at their ends, one is torn
+    assert found == pytest.approx(share / 3)
+
+
+def test_few_vertices_are_never_sure(small: ModuleType, config: TrainingConfig) -> None:
+    matcher = Matcher(new_network(config.network), config)
+    cut = cut_plane(small.lopsided(110), (0, 0, 0), (1.0, 0.5, 0.2))
+    found = search(matcher, small.pair_of(cut.part, cut.whole, matcher), yaw_steps=1, up="y")
+    sure = np.ones(cut.part.n_vertices)
+    assert cut.part.n_vertices < 100
+    limited = limited_confidence(sure, fit(judged=True), found)
+    part, whole = found.pair.meshes
+    assert limited == pytest.approx(min(part.n_vertices, 110 * part.area / whole.area) / 100)
 
 
 def test_a_map_that_fits_badly_is_doubtful_everywhere() -> None:

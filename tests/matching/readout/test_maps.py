@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from partwhole.datasets import Pair, cut_plane, make_body, random_cuts
+from partwhole.datasets import Pair, cut_plane, make_body, random_cuts, sphere
 from partwhole.matching import (
     Matcher,
     PreparedPairs,
@@ -266,6 +266,19 @@ def test_lateration_moves_nothing_where_nothing_is_guaranteed(surfaces: tuple[Su
     assert int(alone.guaranteed.sum()) == len(part)
     wrong = truth.roll(3)
     assert torch.equal(laterated(wrong, alone, whole), wrong)
+
+
+def test_lateration_listens_to_what_is_near() -> None:
+    """On a line of length 1 the map is right within 0.2 of the middle, and shifted by 0.1 beyond: the middle stays."""
+    x = torch.arange(200) / 200
+    D = (x[:, None] - x).abs()
+    surface = surface_of(sphere(200).scaled(0.28), eigenpairs=10)
+    surface = surface.with_loss(D, surface.mass[:, None] * surface.mass)
+    shifted = torch.arange(200)
+    shifted[:60] += 20
+    shifted[140:] = (shifted[140:] + 20).clamp(max=199)
+    found = laterated(shifted, surface, surface, steps=1)
+    assert (found[90:110] - torch.arange(90, 110)).abs().max() <= 1
 
 
 def test_lateration_as_a_read_out(surfaces: tuple[Surface, Surface, torch.Tensor], config: TrainingConfig) -> None:
