@@ -295,7 +295,7 @@ def test_a_part_of_something_else(cut: Cut, matcher: Matcher) -> None:
     assert found.fit.poor
     assert found.doubtful.all()
     assert any(
-        "the map is probably wrong" in text and "may belong to something else" in text for text in found.warnings
+        "the map is probably wrong" in text and "may belong to another surface" in text for text in found.warnings
     )
 
 

@@ -502,7 +502,7 @@ def test_one_triangle_is_matched_too(own_set: Path, runs: list[Path], tmp_path: 
     words = ("match", tmp_path / "one.ply", own_set / "wholes/ball.ply", "--model", runs[0], "-o", tmp_path / "o", "-q")
     assert run(*words) == 0
     summary = json.loads((tmp_path / "o/summary.json").read_text())
-    assert any("3 vertices says little" in text for text in summary["warnings"])
+    assert any("3 vertices is too small" in text for text in summary["warnings"])
 
 
 def test_landmarks_from_files(

@@ -187,7 +187,7 @@ def fit(
             existing_surface(path)
     options, matching = FitOptions(hold=hold, stiffness=stiffness), MatchOptions(refine, read_out, up, yaw_steps)
     session = open_session(model, matching, device, open_cache(cache, console), console, units=units)
-    work = _Work(session, options, choices, console, page=report is not None)
+    work = _ScanFitter(session, options, choices, console, page=report is not None)
     if request.many:
         check_torch(device)
         _fit_many(request.entries, output_folder(folder), work, console, statistics=statistics, seen_only=seen_only)
@@ -197,7 +197,7 @@ def fit(
     console.finish({**summary, "notes": console.notes})
 
 
-class _Work:
+class _ScanFitter:
     """Fits the template to one scan after the other."""
 
     def __init__(
@@ -236,7 +236,13 @@ class _Work:
 
 
 def _fit_many(
-    entries: Sequence[BatchEntry], folder: Path, work: _Work, console: Console, *, statistics: bool, seen_only: bool
+    entries: Sequence[BatchEntry],
+    folder: Path,
+    work: _ScanFitter,
+    console: Console,
+    *,
+    statistics: bool,
+    seen_only: bool,
 ) -> None:
     rows = work_through(entries, folder, FITS, work.choices, work, console)
     console.say(count_states(rows, FITS))

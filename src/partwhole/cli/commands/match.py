@@ -137,7 +137,7 @@ def match(
         "pictures": pictures,
         "landmarks": [str(path) for path in landmarks or ()],
     }
-    work = _Work(choices, device, open_cache(cache, console), console, page=report is not None)
+    work = _PairMatcher(choices, device, open_cache(cache, console), console, page=report is not None)
     if request.many:
         check_torch(device)
         _match_many(request.entries, output_folder(folder), choices, work, console)
@@ -147,7 +147,7 @@ def match(
     console.finish({**summary, "notes": console.notes})
 
 
-class _Work:
+class _PairMatcher:
     """Matches one pair after the other with one network."""
 
     def __init__(
@@ -200,7 +200,7 @@ def _write_page(folder: Path) -> None:
 
 
 def _match_many(
-    entries: Sequence[BatchEntry], folder: Path, choices: dict[str, Any], work: _Work, console: Console
+    entries: Sequence[BatchEntry], folder: Path, choices: dict[str, Any], work: _PairMatcher, console: Console
 ) -> None:
     rows = work_through(entries, folder, MATCHES, choices, work, console)
     table = folder / MATCHES.table
