@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from partwhole.datasets import Pair, cut_plane, sphere
-from partwhole.matching.scans.prepare import common_units, prepare_surface, read_scans
+from partwhole.matching.scans.prepare import common_units, prepare_scans, prepare_surface, read_scans
 from partwhole.mesh import Mesh
 
 
@@ -165,3 +165,21 @@ def test_points_without_faces_are_triangulated() -> None:
         assert scans.notes[0].startswith("the part is a point cloud, and was triangulated")
     with pytest.raises(ValueError, match=r"whole: points must have shape \(n, 3\), got \(200, 2\)"):
         read_scans(ball, ball.vertices[:, :2])
+
+
+def test_a_part_may_come_out_a_little_larger_than_its_whole() -> None:
+    ball = sphere(300)
+    prepare_scans(read_scans(ball.scaled(1.4**0.5), ball), units="same")
+    with pytest.raises(ValueError, match=r"has 1.6 times the area .* a part isn't larger than its whole"):
+        prepare_scans(read_scans(ball.scaled(1.6**0.5), ball), units="same")
+
+
+def test_where_units_are_guessed_a_small_part_keeps_vertices() -> None:
+    """It may turn out to be larger: three tenths of those of the whole are kept, as for a part with that area."""
+    whole = sphere(3000)
+    cap = cut_plane(sphere(12_000), (0, 0, 0.7), (0, 0, 1)).part
+    assert 0.13 < cap.area / whole.area < 0.16
+    given, guessed = (prepare_scans(read_scans(cap.scaled(1000.0), whole), units=units) for units in ("mm:m", "auto"))
+    assert given.scaling.factors == guessed.scaling.factors == (0.001,)
+    assert given.part.mesh.n_vertices < 500
+    assert 850 < guessed.part.mesh.n_vertices < 950
