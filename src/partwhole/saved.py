@@ -1,4 +1,4 @@
-"""Results on disk: `save` writes one into a folder, `load` reads it back, and nothing is lost. Nothing here needs torch.
+"""Results on disk: `save` writes one into a folder, and `load` reads it back exactly. Nothing here needs torch.
 
 A result is a tree of frozen dataclasses, tuples, numbers, texts and arrays. result.json holds the tree and says what kind
 of result it is; arrays are in result.npz. Nothing is pickled: only the classes that are listed here are ever made.

@@ -31,7 +31,7 @@ SOURCE_COLORS = np.array([[52, 101, 164], [138, 176, 214], [228, 208, 170]], np.
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedTemplate(ShownByItself):
-    """A template bent onto a scan.
+    """A template deformed to fit a scan.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Pairs that are made while training goes on: the options `--recipe`, `--assets` and `--blocks`, and what they stand for."""
+"""Pairs that are generated during training: the options `--recipe`, `--assets` and `--blocks`, and what they mean."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ _ROWS = 512
 def doubtful_regions(
     mesh: Mesh, doubtful: Bool[np.ndarray, "n"], confidence: Float[np.ndarray, "n"], *, least_share: float = 0.001
 ) -> tuple[DoubtfulRegion, ...]:
-    """The connected pieces of what is doubtful, largest area first; those below a share of the area are left out.
+    """The connected doubtful regions, largest area first, without those below a share of the area.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def doubtful_regions(
 
 
 def swapped_question(part: Mesh, whole: Mesh) -> str | None:
-    """What to ask where the part has no boundary and the whole has one, as if they were swapped; None where they are not.
+    """A question for the user if the part has no boundary and the whole has one, as if they were swapped; else None.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def torn_share(vertex_map: Int[Tensor, "p"], part: Mesh, distances: Float[Tensor
 
 
 def evidence_for(found: SearchResult) -> float:
-    """How many vertices speak for a place: those of the part, or those of the whole that it covers, if they are fewer."""
+    """The number of vertices that determine the map: those of the part, or those of the whole that it covers, if fewer."""
     part, whole = found.pair.meshes
     return min(part.n_vertices, whole.n_vertices * part.area / whole.area)
 

@@ -1,4 +1,4 @@
-"""From two files, or meshes, as they come to surfaces that can be matched: read, repaired, decimated, in common units.
+"""Preparation: two files or meshes are read, repaired, decimated and brought to common units.
 
 Nothing here needs torch.
 """
@@ -31,7 +31,7 @@ from partwhole.store.compute import first_largest
 
 
 class Templates:
-    """Holds what was computed of the last wholes, in memory.
+    """Keeps what was computed for the last wholes in memory.
 
     Parameters
     ----------

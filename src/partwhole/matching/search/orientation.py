@@ -90,7 +90,7 @@ def axis_rotations(angle: Float[Tensor, "*batch"], axis: Axis) -> Float[Tensor, 
 
 
 def yaws(surface: Surface, steps: int, vertical: Axis) -> Iterator[tuple[float, Surface]]:
-    """Angles about the vertical, full circle in so many steps, and the surface turned by each."""
+    """Yaw angles, a full circle in equal steps, and the surface rotated by each."""
     for number in range(steps):
         angle = 2 * math.pi * number / steps
         yield angle, turned(surface, angle, vertical)

@@ -1,7 +1,7 @@
-"""Maps in which features, distances and place decide, for features that do not depend on how surfaces lie in space.
+"""Maps from features, distances and positions together, for features that do not depend on orientation.
 
-Such features may take left for right, or one limb for another, where few things tell the two apart. What most of the part
-agrees on then decides: guaranteed distances between vertices must be those between their images, other distances must lie
+Such features may confuse left and right, or two limbs, where they differ little. What most of the part agrees on then
+decides: guaranteed distances between vertices must be those between their images, other distances must lie
 within the bounds of the criterion, and the part, aligned to the whole, shows about where a vertex belongs.
 """
 

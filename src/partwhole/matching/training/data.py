@@ -53,7 +53,7 @@ def training_data(
     watch: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> TrainingData:
-    """All pairs of a run, prepared; what was prepared before is taken as it is.
+    """All pairs of a run, prepared; prepared pairs are used as they are.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def prepared_for(
     teacher: Method | None = None,
     **options: Any,
 ) -> PreparedPairs:
-    """What training takes of the pairs: with distances and the ground truth where something asks for them.
+    """The pairs as training needs them: with distances and ground truth where something uses them.
 
     Parameters
     ----------

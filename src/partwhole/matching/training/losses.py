@@ -1,4 +1,4 @@
-"""What training makes small: how much a soft map distorts the distances that can be trusted, and how far it is from
+"""Losses of a soft map: how much it distorts the distances that can be trusted, and how far it is from
 keeping areas.
 
 A loss is an object that is called with a soft map, the part and the whole. Losses add up: `WormholeLoss(1e3) +

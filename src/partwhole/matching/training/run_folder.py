@@ -1,4 +1,4 @@
-"""The folder of a training run: weights, what is needed to go on, and logs."""
+"""The folder of a training run: weights, the state to resume from, and logs."""
 
 from __future__ import annotations
 
