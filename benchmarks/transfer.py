@@ -163,10 +163,10 @@ def shares(
     right = {}
     for name, found in ways.items():
         agree, inside = found[on_part] == wanted, ~border[on_whole]
-        right[f"by the {name}"] = float(agree.mean())
-        right[f"by the {name}, up to one edge"] = float((beside[on_whole, found[on_part]] | agree).mean())
-        right[f"by the {name}, not at a border"] = float(agree[inside].mean())
-    return right | {"at a border": float(border[on_whole].mean())}
+        right[f"through the {name}"] = float(agree.mean())
+        right[f"through the {name}, up to one edge"] = float((beside[on_whole, found[on_part]] | agree).mean())
+        right[f"through the {name}, away from segment boundaries"] = float(agree[inside].mean())
+    return right | {"at a segment boundary": float(border[on_whole].mean())}
 
 
 def by_fit(labels: np.ndarray, fitted: FittedTemplate) -> np.ndarray:

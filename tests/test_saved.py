@@ -110,9 +110,9 @@ def changed(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], Any]:
         (changed(lambda held: held["result"]["MatchResult"].pop("yaw")), "no MatchResult .*missing"),
         (changed(lambda held: held["result"]["MatchResult"].update(new=1)), "no MatchResult .*unexpected keyword"),
         (changed(lambda held: held["result"]["MatchResult"].update(yaw={"array": "none"})), "no MatchResult"),
-        (changed(lambda held: held.update(surfaces={"../x.ply": ["x", ""]})), r"names '\.\./x\.ply', which is no file"),
-        (changed(lambda held: held.update(file="/x.npz")), r"names '/x\.npz', which is no file"),
-        (changed(lambda held: held.update(file=3)), r"names 3, which is no file"),
+        (changed(lambda held: held.update(surfaces={"../x.ply": ["x", ""]})), r"names '\.\./x\.ply', which is not a file"),
+        (changed(lambda held: held.update(file="/x.npz")), r"names '/x\.npz', which is not a file"),
+        (changed(lambda held: held.update(file=3)), r"names 3, which is not a file"),
     ],
 )  # fmt: skip
 def test_damage_is_told(found: MatchResult, tmp_path: Path, damage: Callable[[Path], Any], said: str) -> None:

@@ -1,4 +1,4 @@
-"""Results on disk: `save` writes one into a folder, `load` reads it back, and nothing is lost. Nothing here needs torch.
+"""Results on disk: `save` writes one into a folder, and `load` reads it back exactly. Nothing here needs torch.
 
 A result is a tree of frozen dataclasses, tuples, numbers, texts and arrays. result.json holds the tree and says what kind
 of result it is; arrays are in result.npz. Nothing is pickled: only the classes that are listed here are ever made.
@@ -244,5 +244,7 @@ def _surface_beside(folder: Path, file: str, name: str, content_hash: str) -> Me
 def _beside(folder: Path, file: Any) -> str:
     """The name of a file in the folder."""
     if not isinstance(file, str) or Path(file).name != file:
-        raise ValueError(f"{folder / RESULT} names {in_short(file)}, which is no file beside it; save the result again")
+        raise ValueError(
+            f"{folder / RESULT} names {in_short(file)}, which is not a file beside it; save the result again"
+        )
     return file

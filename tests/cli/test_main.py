@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from partwhole._version import __version__
+from partwhole import __version__
 from partwhole.cli import main as program
 from partwhole.cli.main import main
 

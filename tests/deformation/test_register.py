@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from partwhole.datasets import sphere
 from partwhole.deformation import FitOptions, register
-from partwhole.deformation.register import Guide, robust
+from partwhole.deformation.register import Guide, counting, robust
 from partwhole.mesh import Mesh
+from partwhole.mesh.barycentric import SurfaceTree
 
 
 def test_a_rigid_motion_comes_back_exactly(bent: Any) -> None:
@@ -60,11 +62,37 @@ def test_what_was_not_seen_may_keep_the_directions_of_the_template(bent: Any) ->
     keep[left] = True
     turn = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
     scan, numbers = Mesh(bent.template.vertices @ turn.T, bent.template.faces).submesh(keep)
-    end = int(bent.template.vertices[:, 0].argmax())
+    start, end = int(bent.template.vertices[:, 0].argmin()), int(bent.template.vertices[:, 0].argmax())
     for hold, expected in (("seen", turn), ("rest", np.eye(3))):
         options = FitOptions(hold=hold, steps=2)  # type: ignore[arg-type]
         found = register(bent.template, scan, Guide.of(numbers), options=options)
         assert np.abs(found.rotations[end] - expected).max() < 0.1
+        assert np.abs(found.rotations[start] - turn).max() < 0.1
+
+
+def test_the_two_sides_of_a_thin_surface_are_kept_apart() -> None:
+    ball = sphere(400)
+    slab = Mesh(ball.vertices * [1.0, 1.0, 0.06], ball.faces).to_unit_area()[0]
+    below = slab.vertices[:, 2] < -0.01
+    scan, numbers = slab.submesh(slab.vertices[:, 2] > -0.005)
+    found = register(slab, scan, Guide.of(numbers), options=FitOptions(steps=2))
+    assert np.linalg.norm(found.vertices - slab.vertices, axis=1)[below].max() < 0.005
+
+
+@pytest.mark.parametrize(
+    ("apart", "confidence", "counts"), [(0.14, 1.0, False), (0.14, 0.2, True), (0.1, 1.0, True), (0.14, 0.4, False)]
+)
+def test_a_nearest_point_that_belongs_elsewhere_does_not_count(apart: float, confidence: float, counts: bool) -> None:
+    ball = sphere(2000).to_unit_area()[0]
+    away = np.linalg.norm(ball.vertices - ball.vertices[0], axis=1)
+    numbers = np.arange(2000)
+    numbers[0] = np.abs(away - apart).argmin()
+    assert away[numbers[0]] == pytest.approx(apart, abs=0.01)
+    near = SurfaceTree(ball).nearest(ball.vertices, ball.vertex_normals)
+    guide = Guide.of(numbers, np.full(2000, confidence))
+    found = counting(near, ball, ball, guide, np.zeros(2000, bool), 0.06)
+    assert found[0] == counts
+    assert found[1:].sum() >= 1990
 
 
 def test_targets_far_off_count_little() -> None:

@@ -29,6 +29,10 @@ def test_what_is_farther_from_the_scan_is_less_sure(bent: Any, registered: Any) 
     assert (found.source[(found.away > 0) & ~far] == 1).all()
     assert found.confidence[far].max() < found.confidence[found.source == 0].min()
     assert found.expected_error[far].min() > found.expected_error[found.source == 0].mean()
+    # where the map is sure, lengths in √area: expected error 0.006 + 0.2 d + 0.6 d², confidence exp(−d / 0.1)
+    d = found.away[far]
+    np.testing.assert_allclose(found.expected_error[far], 0.006 + 0.2 * d + 0.6 * d**2)
+    np.testing.assert_allclose(found.confidence[far], np.exp(-d / 0.1))
 
 
 def test_where_nothing_was_seen_nothing_is_sure(bent: Any, registered: Any) -> None:

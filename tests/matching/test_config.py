@@ -62,9 +62,9 @@ def test_through_json_and_back(name) -> None:
 
 def test_choices_are_changed_by_name() -> None:
     assert TrainingConfig().with_changes(width=3, seed=4) == TrainingConfig(width=3, seed=4)
-    with pytest.raises(ValueError, match=r"no choice 'temprature' in a training run; did you mean 'temperature'\?"):
+    with pytest.raises(ValueError, match=r"no setting 'temprature' in a training run; did you mean 'temperature'\?"):
         TrainingConfig().with_changes(temprature=1.0)
-    with pytest.raises(ValueError, match="no choice 'qqqq' in a training run; there are inputs, width"):
+    with pytest.raises(ValueError, match="no setting 'qqqq' in a training run; there are inputs, width"):
         TrainingConfig().with_changes(qqqq=1.0)
 
 
@@ -188,7 +188,7 @@ def test_choices_by_group() -> None:
     assert config.loss == LossConfig(temperature=0.07)
     assert TrainingConfig(loss=LossConfig(temperature=0.07)) == config
     assert config.with_changes(loss=LossConfig()) == TrainingConfig()
-    with pytest.raises(ValueError, match=r"no choice 'network.temperature' in a training run; did you mean loss.temp"):
+    with pytest.raises(ValueError, match=r"no setting 'network.temperature' in a training run; did you mean loss.temp"):
         TrainingConfig(**{"network.temperature": 1.0})
     with pytest.raises(ValueError, match="loss must be a LossConfig, got dict"):
         TrainingConfig(loss={"temperature": 1.0})

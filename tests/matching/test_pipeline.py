@@ -116,7 +116,7 @@ def test_a_map_that_bending_does_not_better_is_that_of_lateration(
 ) -> None:
     method, whole = NearestInSpace(matcher.config), small.lopsided(400)
     cut = cut_plane(whole, (0, 0, 0), (1.0, 0.5, 0.2))
-    note = "the whole bent onto the part gave no better map, so it is that of lateration"
+    note = "registration did not improve the map, so this is the map of lateration"
     laterated = match(cut.part, whole, model=method, read_out="lateration")
     assert note not in laterated.notes
     monkeypatch.setattr(pipeline, "registered_places", lambda *given, **options: None)
@@ -151,7 +151,7 @@ def test_units_do_not_matter(found: MatchResult, cut: Cut, matcher: Matcher) -> 
     assert np.array_equal(both.vertex_map, found.vertex_map)
     tried = match(millimetres, cut.whole, model=matcher, units="any")
     check(tried)
-    assert any("the scale was found by trying" in text for text in tried.notes)
+    assert any("the scale was found by search" in text for text in tried.notes)
     with pytest.raises(
         ValueError, match=r"has 5.43e\+05 times the area .* a part isn't larger than its whole; units='auto'"
     ):
@@ -179,7 +179,7 @@ def test_a_model_that_does_not_see_orientation(cut: Cut, config: TrainingConfig)
     again = match(turned, cut.whole, model=matcher, up="z", yaw_steps=2)
     # up to rounding
     assert np.mean(again.vertex_map == found.vertex_map) > 0.95
-    assert "the model does not see how surfaces lie in space: up and yaw_steps change nothing" in again.notes
+    assert "the model does not depend on the orientation: up and yaw_steps have no effect" in again.notes
 
 
 def test_the_alignment_takes_the_part_to_the_whole(found: MatchResult, cut: Cut) -> None:
@@ -295,7 +295,7 @@ def test_a_part_of_something_else(cut: Cut, matcher: Matcher) -> None:
     assert found.fit.poor
     assert found.doubtful.all()
     assert any(
-        "the map is probably wrong" in text and "may belong to something else" in text for text in found.warnings
+        "the map is probably wrong" in text and "may belong to another surface" in text for text in found.warnings
     )
 
 
@@ -305,7 +305,9 @@ def test_a_tiny_part(small: ModuleType, matcher: Matcher) -> None:
     assert 30 < tiny.n_vertices < 60
     found = match(tiny, whole, model=matcher)
     check(found)
-    assert any(f"a part of {tiny.n_vertices} vertices says little about its place" in text for text in found.warnings)
+    assert any(
+        f"a part of {tiny.n_vertices} vertices is too small for a reliable match" in text for text in found.warnings
+    )
     assert found.confidence.max() <= tiny.n_vertices / 100
     corner = Mesh([[0, 0, 0], [0.3, 0, 0], [0, 0.3, 0], [0.3, 0.3, 0.1]], [[0, 1, 2], [1, 3, 2]])
     found = match(corner, whole, model=matcher)
@@ -315,7 +317,7 @@ def test_a_tiny_part(small: ModuleType, matcher: Matcher) -> None:
     speck = plane(400)
     found = match(speck.scaled((0.05 * whole.area / speck.area) ** 0.5), whole, model=matcher, units="same")
     check(found)
-    assert any("a part that covers about 20 of the 400 vertices of the whole says little" in w for w in found.warnings)
+    assert any("a part that covers about 20 of the 400 vertices of the whole is too small" in w for w in found.warnings)
     assert found.confidence.max() <= 0.2
 
 

@@ -130,7 +130,7 @@ def test_points_that_count_for_nothing_are_left_out_and_told(tmp_path: Path) -> 
         ("a.csv", '"' + "a" * 200_000, "it is not a table"),
         ("a.mrk.json", "{}", "it is not a file of markups of 3D Slicer"),
         ("a.mrk.json", '{"markups": [{"controlPoints": [{"position": [1, 2]}]}]}', "it is not a file of markups"),
-        ("a.mrk.json", '{"markups": [{"controlPoints": [{"label": "a", "position": [1, 2, NaN]}]}]}', "is no point"),
+        ("a.mrk.json", '{"markups": [{"controlPoints": [{"label": "a", "position": [1, 2, NaN]}]}]}', "is not a point"),
         ("a.pp", "<PickedPoints>", "it is not a file of picked points of MeshLab"),
         ("a.pp", '<PickedPoints><point x="1"/></PickedPoints>', "it is not a file of picked points of MeshLab"),
         ("a.pp", "<!DOCTYPE a [<!ENTITY b 'c'>]><PickedPoints/>", "it defines entities"),

@@ -181,7 +181,7 @@ def test_an_alignment_that_there_is_not() -> None:
 
 def test_results_are_asked_for_what_they_have() -> None:
     found = shape_statistics(SHAPES, n_components=2)
-    with pytest.raises(ValueError, match="component=3 is none of the"):
+    with pytest.raises(ValueError, match="component=3 must be from 0 to"):
         found.mode(3)
     with pytest.raises(ValueError, match="scores has 9 entries for"):
         found.shape(np.zeros(9))

@@ -92,7 +92,7 @@ def test_what_is_refused(arm, skin, posed):
         (lambda: transfer_skinning(skin, arm, arm, places), "places has"),
         (lambda: transfer_skinning(skin, arm, part, places.only(np.zeros(len(places), bool))), "no vertex of"),
         (lambda: transfer_skinning(skin, arm, part, places, scale=0.0), "scale=0.0 must be a positive number"),
-        (lambda: skin.turned({"tail": np.eye(3)}), "turns names tail, which is no joint"),
+        (lambda: skin.turned({"tail": np.eye(3)}), "turns names tail, which are not joints"),
     ):
         with pytest.raises(ValueError, match=said):
             call()

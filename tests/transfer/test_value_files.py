@@ -79,7 +79,7 @@ def test_arrays_that_do_not_fit_and_files_that_are_not_there(tmp_path):
     with pytest.raises(ValueError, match=r"the array has shape \(4,\), the surface 3 vertices"):
         read_values(tmp_path / "x.npy", 3)
     np.save(tmp_path / "x.npy", np.zeros(3, complex))
-    with pytest.raises(ValueError, match="it is no array of numbers"):
+    with pytest.raises(ValueError, match="it is not an array of numbers"):
         read_values(tmp_path / "x.npy", 3)
     with pytest.raises(FileNotFoundError, match="does not exist"):
         read_values(tmp_path / "y.npy", 3)

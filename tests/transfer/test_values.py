@@ -100,7 +100,7 @@ def test_a_torn_face_is_not_laid_onto_the_whole(cut):
         ),
         (
             lambda c: transfer_labels(np.arange(400), c.places.only(np.zeros(len(c.places), bool)), missing=0.5),
-            "missing=0.5 is no int64",
+            "missing=0.5 is not of type int64",
         ),
         (
             lambda c: transfer_values(

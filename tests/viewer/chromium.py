@@ -175,7 +175,7 @@ class Tab:
             self.complaints, self._opening = [], False
             self._requests = [request for request in self._requests if request[0] == said["frame"]["loaderId"]]
 
-    def _until(self, found: Callable[[], Any], seconds: float = 30) -> Any:
+    def until(self, found: Callable[[], Any], seconds: float = 30) -> Any:
         end = time.monotonic() + seconds
         while not (result := found()):
             assert time.monotonic() < end, "waited in vain"
@@ -202,7 +202,7 @@ class Tab:
 
     def wait(self, condition: str, *, seconds: float = 30) -> None:
         """Until an expression holds."""
-        self._until(lambda: self.script(f"Boolean({condition})"), seconds)
+        self.until(lambda: self.script(f"Boolean({condition})"), seconds)
 
     def text(self, selector: str) -> str:
         return self.script(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''")

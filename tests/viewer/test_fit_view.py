@@ -112,7 +112,7 @@ def test_coats_have_their_own_range(report: str, browse: Browse) -> None:
     assert page.text("#legend .ends") != first
     assert "7 % or more" in page.text("#legend .ends").replace("\u00a0", " ")
     page.click('#fit-coat [value="error"]')
-    assert "How far off a vertex is to be expected" in page.text("#legend")
+    assert "Expected distance of a vertex" in page.text("#legend")
 
 
 def test_a_click_tells_what_a_vertex_rests_on(report: str, browse: Browse, fitted: FittedTemplate) -> None:
@@ -145,5 +145,5 @@ def test_the_fitted_template_is_downloaded(report: str, browse: Browse, fitted: 
     slide(page, "blend", 30)  # what is saved is the fit all the same
     page.script("document.querySelector('[data-action=\"ply-fit\"]').click()")
     path = tmp_path / "ball-fitted-to-scan.ply"
-    page._until(path.exists)
+    page.until(path.exists)
     assert np.allclose(read_mesh(path).vertices, fitted.mesh.vertices, atol=1e-5)

@@ -127,5 +127,5 @@ def test_elsewhere_it_is_shown_in_the_browser(found: Any, monkeypatch: pytest.Mo
     assert server is not None
     assert opened == [server.address]
     server.close()
-    with pytest.raises(ValueError, match="in_browser=False shows it in a notebook, and this is none"):
+    with pytest.raises(ValueError, match="in_browser=False needs a notebook, and this is not one"):
         show_result(found, in_browser=False)

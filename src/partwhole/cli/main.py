@@ -125,12 +125,12 @@ def partwhole(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error; may stand anywhere.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
     """Match a part of a surface to its whole, and know which distances on the part can be trusted.
 
-    A scan with holes is a part of a surface. Paths around a hole are longer, so some distances on the part are wrong. The
-    criteria prove which distances are right, and a network that is trained with these alone matches part and whole.
+    A scan with holes is a part of a surface. Paths go around the holes, so some distances on the part are too long. The
+    criteria prove which distances are right, and networks that are trained with these distances match part and whole.
     """
 
 

@@ -7,11 +7,11 @@ import heapq
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole.criterion.result import Kind
+from partwhole.criterion.result import CriterionKind
 
 
 def brute_force_threshold(
-    kind: Kind,
+    kind: CriterionKind,
     D: Float[np.ndarray, "n n"],
     boundary: Int[np.ndarray, "b"],
     labels: Int[np.ndarray, "b"],

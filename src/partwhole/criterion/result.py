@@ -18,7 +18,7 @@ from partwhole.geodesics.metrics import Metric
 from partwhole.mesh.surface import Mesh
 from partwhole.store.arguments import check_number
 
-Kind = Literal["boundary", "wormhole", "same-loop"]
+CriterionKind = Literal["boundary", "wormhole", "same-loop"]
 
 # entries of a temporary block of rows, so that it stays small beside the matrices
 BLOCK_ENTRIES = 1 << 20
@@ -79,7 +79,7 @@ class Criterion:
     unproved : the reason why nothing is proved, or None
     """
 
-    kind: Kind
+    kind: CriterionKind
     distances: Any
     threshold: Any
     rows: Int[np.ndarray, "r"] | None

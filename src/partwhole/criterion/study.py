@@ -16,12 +16,12 @@ from jaxtyping import Bool, Float
 from numpy.typing import ArrayLike
 
 from partwhole.criterion.distances import Device, PartDistances, checked_distances
-from partwhole.criterion.result import Criterion, Kind
+from partwhole.criterion.result import Criterion, CriterionKind
 from partwhole.criterion.thresholds import boundary_criterion, same_loop_criterion, wormhole_criterion
 from partwhole.geodesics.metrics import Metric
 from partwhole.mesh import Mesh, SurfaceLike, as_mesh
 
-KINDS: tuple[Kind, ...] = ("boundary", "wormhole", "same-loop")
+KINDS: tuple[CriterionKind, ...] = ("boundary", "wormhole", "same-loop")
 
 # entries of a temporary block of rows, so that it stays small beside the matrices
 BLOCK_ENTRIES = 1 << 20
@@ -31,7 +31,7 @@ BLOCK_ENTRIES = 1 << 20
 class Guaranteed:
     """The pairs that one criterion guarantees on one part, at one tolerance."""
 
-    kind: Kind
+    kind: CriterionKind
     n_guaranteed: int
     n_consistent: int
     """Pairs that are guaranteed and consistent."""
@@ -56,11 +56,11 @@ class ConsistencyRow:
         """Consistent pairs among all pairs."""
         return _ratio(self.n_consistent, self.n_pairs)
 
-    def found(self, kind: Kind) -> float:
+    def found(self, kind: CriterionKind) -> float:
         """Guaranteed pairs among the consistent ones."""
         return _ratio(self.of(kind).n_consistent, self.n_consistent)
 
-    def of(self, kind: Kind) -> Guaranteed:
+    def of(self, kind: CriterionKind) -> Guaranteed:
         return next(g for g in self.criteria if g.kind == kind)
 
 
@@ -96,7 +96,7 @@ class Summary:
     """The study of many parts."""
 
     n_shapes: int
-    kinds: tuple[Kind, ...]
+    kinds: tuple[CriterionKind, ...]
     rows: tuple[SummaryRow, ...]
 
     def table(self) -> str:
@@ -116,7 +116,7 @@ def consistency(
     D_whole: ArrayLike,
     *,
     tolerances: Sequence[float] = (1e-4, 1e-3, 1e-2),
-    criteria: Sequence[Kind] = KINDS,
+    criteria: Sequence[CriterionKind] = KINDS,
     sound: bool = False,
     metric_bound: float | Metric = 1.0,
     rtol: float | None = None,
@@ -192,7 +192,7 @@ def summarise(studies: Sequence[Consistency]) -> Summary:
 
 
 def _criterion(
-    kind: Kind,
+    kind: CriterionKind,
     part: Mesh,
     D: Float[np.ndarray, "n n"],
     *,

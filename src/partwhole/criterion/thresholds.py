@@ -27,7 +27,7 @@ from partwhole.criterion.distances import Device, PartDistances, checked_rows, m
 from partwhole.criterion.loops import check_piece_of_sphere
 from partwhole.criterion.result import (
     Criterion,
-    Kind,
+    CriterionKind,
     boundary_lines,
     check_metric_size,
     edge_lengths_in,
@@ -281,7 +281,7 @@ def _along_edges(
 
 
 def _criterion(
-    kind: Kind,
+    kind: CriterionKind,
     mesh: Mesh,
     given: PartDistances,
     threshold: Any,

@@ -7,12 +7,12 @@ from jaxtyping import Float, Int
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from partwhole.criterion.result import Kind
+from partwhole.criterion.result import CriterionKind
 from partwhole.mesh.surface import Mesh
 from partwhole.mesh.topology import connected_labels
 
 
-def wormhole_graph_distances(mesh: Mesh, kind: Kind, *, metric_bound: float = 1.0) -> Float[np.ndarray, "n n"]:
+def wormhole_graph_distances(mesh: Mesh, kind: CriterionKind, *, metric_bound: float = 1.0) -> Float[np.ndarray, "n n"]:
     """min(D, K), D the graph distances: a shortest path either stays on the part or goes through a wormhole.
 
     Every two boundary vertices are joined by an edge: of length 0 for the boundary criterion, c |b₁ − b₂| for the

@@ -46,7 +46,7 @@ def read_npz(path: Path) -> dict[str, np.ndarray]:
     with path.open("rb") as file:
         try:
             if not zipfile.is_zipfile(file):
-                raise ValueError("it is no zip archive, or only the beginning of one")
+                raise ValueError("it is not a zip archive, or is incomplete")
             file.seek(0)
             with np.load(file, allow_pickle=False) as held:
                 return {name: held[name] for name in held.files}

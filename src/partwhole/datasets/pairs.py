@@ -17,7 +17,7 @@ from partwhole.mesh import Mesh, SurfaceLike, as_mesh
 from partwhole.mesh.surface import check_mesh
 from partwhole.store.arguments import in_short
 
-Kind = Literal["vertices", "barycentric"]
+TruthKind = Literal["vertices", "barycentric"]
 
 # files hold weights with six digits or more
 _WEIGHT_SLACK = 1e-4
@@ -112,7 +112,7 @@ class GroundTruth:
         return len(self.part_vertices)
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> TruthKind:
         return "vertices" if self.corners.shape[1] == 1 else "barycentric"
 
     @property

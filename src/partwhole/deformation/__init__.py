@@ -1,4 +1,4 @@
-"""Deformation: a template bent onto a scan, as rigidly as possible where nothing holds it."""
+"""Deformation: a template deformed to fit a scan, as rigidly as possible."""
 
 from partwhole.deformation.checks import flipped_faces, intersecting_faces
 from partwhole.deformation.levels import register_in_levels

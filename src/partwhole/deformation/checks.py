@@ -1,4 +1,4 @@
-"""What may be wrong with a deformed surface: triangles that turned over, and triangles that go through others."""
+"""Defects of a deformed surface: flipped triangles and intersecting triangles."""
 
 from __future__ import annotations
 

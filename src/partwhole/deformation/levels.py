@@ -1,4 +1,4 @@
-"""Large templates: a coarse one is bent, the fine one follows it, and is bent a little more."""
+"""Large templates: a coarse version is deformed first, the fine one follows it and is then refined."""
 
 from __future__ import annotations
 

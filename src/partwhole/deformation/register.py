@@ -1,4 +1,4 @@
-"""Non-rigid registration: a template bent onto a scan, beginning with a map between them.
+"""Non-rigid registration: a template deformed to fit a scan, starting from a map between them.
 
 E = ℓ² · (elastic energy) + Σ weight · |place − target|². ℓ is the length over which the template follows its targets. It
 falls step by step, while the targets pass from the vertices that the map names to the nearest points of the scan.
@@ -176,17 +176,17 @@ _FEWEST = 100
 
 @dataclass(frozen=True)
 class FitOptions:
-    """How a template is bent onto a scan.
+    """How a template is deformed to fit a scan.
 
     Attributes
     ----------
-    hold : what follows where the scan saw nothing: "seen", the template bends as little as possible from what was seen
-        next to it; "rest", it keeps the directions that it has in the template; "symmetric", those of its mirror image on
-        the other side, where that was seen
-    stiffness : the length over which the template follows the scan in the end, in √area of the template; the smaller, the
+    hold : how the template continues where the scan saw nothing: "seen", it bends as little as possible from the nearest
+        seen region; "rest", it keeps its directions in the template; "symmetric", those of its mirror image on the other
+        side, where that was seen
+    stiffness : the length over which the template finally follows the scan, in √area of the template; the smaller, the
         closer to the scan and to its noise
-    steps : iterations for each of the lengths by which the stiffness falls
-    max_vertices : a template with more is bent with so many first, then with all
+    steps : iterations for each of the lengths through which the stiffness falls
+    max_vertices : a template with more vertices is deformed with this many first, then with all
     """
 
     hold: Hold = "seen"
@@ -208,13 +208,13 @@ class FitOptions:
 
 @dataclass(frozen=True, eq=False)
 class Registration:
-    """A template bent onto a scan.
+    """A template deformed to fit a scan.
 
     Attributes
     ----------
-    vertices : where the vertices of the template are now
-    rotations : by which each turned
-    reach : how far off, in the units of the surfaces, a nearest point may lie to count as seen
+    vertices : of the deformed template
+    rotations : of the surroundings of each vertex
+    reach : up to which distance, in the units of the surfaces, a nearest point counts as seen
     """
 
     vertices: Float[np.ndarray, "n 3"]
@@ -224,14 +224,14 @@ class Registration:
 
 @dataclass(frozen=True, eq=False)
 class Guide:
-    """What is known before: a map from scan to template, landmarks, and rotations for what is not seen.
+    """What guides a registration: a map from scan to template, landmarks, and a mirror symmetry for unseen regions.
 
     Attributes
     ----------
     vertex_map : for each vertex of the scan one of the template
-    confidence : how far that is to be believed, from 0 to 1
-    landmarks : rows of (scan vertex, template vertex), which are certain
-    opposite : for each vertex of the template its mirror image, for what follows it; None: nothing does
+    confidence : of the map, from 0 to 1
+    landmarks : rows of (scan vertex, template vertex), which are held
+    opposite : for each vertex of the template its mirror image; None without symmetry
     reflection : of directions, with `opposite`
     """
 
@@ -258,17 +258,17 @@ def register(
     lengths: Sequence[float] | None = None,
     progress: Progress | None = None,
 ) -> Registration:
-    """Bend a template onto a scan that stands where the template does.
+    """Deform a template to fit a scan that is aligned to it.
 
     Parameters
     ----------
     template : at rest
-    scan : in the units of the template, moved onto it
+    scan : in the units of the template, rigidly aligned to it
     guide : the map, and what else is known
     options : see `FitOptions`
-    start : a registration to begin with: then two rounds at the last stiffness suffice
-    lengths : the stiffness of each round, in the place of one that falls to `options.stiffness`; fewer suffice where the
-        map is nearly right
+    start : a registration to start from; then two iterations at the last stiffness suffice
+    lengths : the stiffness of each round, instead of one that falls to `options.stiffness`; fewer suffice if the map is
+        nearly correct
     progress : called with (what is done, steps done, steps in all)
 
     Examples
@@ -301,7 +301,7 @@ def register(
 
 
 def robust(distances: Float[np.ndarray, "k"], reach: float) -> Float[np.ndarray, "k"]:
-    """(1 + (d / reach)²)⁻²: what a target counts that is d away (Geman and McClure)."""
+    """(1 + (d / reach)²)⁻²: the weight of a target at distance d (Geman and McClure)."""
     return np.asarray((1 + (distances / reach) ** 2) ** -2)
 
 

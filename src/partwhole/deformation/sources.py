@@ -28,15 +28,15 @@ _FORGOTTEN = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Sources:
-    """What each vertex of a fitted template rests on.
+    """The source of each vertex of a fitted template.
 
     Attributes
     ----------
     source : 0 seen, 1 between, 2 unseen; see `SOURCES`
     distance : to the nearest point of the scan
     away : along the template at rest, to the nearest vertex that was seen, in √area of the template; inf if there is none
-    confidence : that of the map where it was seen, less the farther from it
-    expected_error : how far off the vertex is on average, in √area of the template
+    confidence : that of the map where it was seen, falling with the distance from there
+    expected_error : expected distance from the true position, in √area of the template
     """
 
     source: Int[np.ndarray, "n"]
@@ -47,7 +47,7 @@ class Sources:
 
 
 def sources_of(template: Mesh, scan: Mesh, guide: Guide, found: Registration) -> Sources:
-    """Which vertices were seen, and what is to be expected of the others.
+    """Which vertices were seen, and the error to expect of the others.
 
     Parameters
     ----------

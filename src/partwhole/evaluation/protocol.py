@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-Distances = Literal["dijkstra", "fast_marching", "exact"]
+from partwhole.geodesics.distances import DistanceMethod
+
 Truth = Literal["vertices", "barycentric", "barycentric, rounded"]
 Weights = Literal["final", "validated", "best-on-test", "none"]
 
@@ -45,7 +46,7 @@ class Protocol:
     """
 
     data: str
-    distances: Distances = "fast_marching"
+    distances: DistanceMethod = "fast_marching"
     ground_truth: Truth = "vertices"
     read_out: str = "features"
     refined: int = 0

@@ -132,7 +132,7 @@ def _jobs(
     method: DistanceMethod,
     sound: bool,
     tolerances: tuple[float, ...],
-) -> list[Job]:
+) -> list[StudyJob]:
     collection = PFaust(root, level)
     total = len(collection)
     if total == 0:
@@ -140,7 +140,7 @@ def _jobs(
     count = min(shapes or total, total)
     # spread over all, since each ten consecutive shapes are one person
     numbers = [round(i * total / count) for i in range(count)]
-    return [Job.of(collection, k, method=method, sound=sound, tolerances=tolerances) for k in numbers]
+    return [StudyJob.of(collection, k, method=method, sound=sound, tolerances=tolerances) for k in numbers]
 
 
 def _rows(level: str, summary: Summary) -> list[tuple[str, ...]]:
@@ -176,7 +176,7 @@ def _plain(summary: Summary, level: str) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Job:
+class StudyJob:
     """One part, and how it is studied. `key` is a hash of all that the result depends on."""
 
     root: Path
@@ -188,7 +188,9 @@ class Job:
     key: str
 
     @classmethod
-    def of(cls, data: PFaust, k: int, *, method: DistanceMethod, sound: bool, tolerances: tuple[float, ...]) -> Job:
+    def of(
+        cls, data: PFaust, k: int, *, method: DistanceMethod, sound: bool, tolerances: tuple[float, ...]
+    ) -> StudyJob:
         knobs = ["consistency 1", __version__, data.level, k, method, sound, tolerances]
         digest = hashlib.sha256(json.dumps(knobs).encode())
         for file in data.files(k):
@@ -213,20 +215,20 @@ class StoredStudies:
                         f"{path}, line {number} is not a result of this command; delete it or choose another --output"
                     ) from None
 
-    def __contains__(self, job: Job) -> bool:
+    def __contains__(self, job: StudyJob) -> bool:
         return job.key in self._lines
 
-    def __getitem__(self, job: Job) -> Consistency:
+    def __getitem__(self, job: StudyJob) -> Consistency:
         return _study(self._lines[job.key])
 
-    def add(self, job: Job, study: Consistency) -> None:
+    def add(self, job: StudyJob, study: Consistency) -> None:
         described = {"set": f"PFAUST-{job.level}", "shape": job.shape, "method": job.method}
         self._lines[job.key] = {"key": job.key, **described, **asdict(study)}
         with atomic_write(self.path) as file:
             file.write("".join(json.dumps(record) + "\n" for record in self._lines.values()).encode())
 
 
-def run_jobs(jobs: Sequence[Job], stored: StoredStudies, *, workers: int, progress: Progress) -> None:
+def run_jobs(jobs: Sequence[StudyJob], stored: StoredStudies, *, workers: int, progress: Progress) -> None:
     """Run the jobs that are not stored yet, in `workers` processes, and store each result as soon as it is there."""
     todo = [job for job in jobs if job not in stored]
     done = len(jobs) - len(todo)
@@ -255,7 +257,7 @@ def run_jobs(jobs: Sequence[Job], stored: StoredStudies, *, workers: int, progre
     pool.shutdown()
 
 
-def study(job: Job, *, threads: int | None = None) -> Consistency:
+def study(job: StudyJob, *, threads: int | None = None) -> Consistency:
     """The consistency study of one part of PFAUST against its own whole."""
     from partwhole.geodesics import geodesic_distances
 

@@ -1,4 +1,4 @@
-"""Every choice of a training run, in five groups, and `PRESETS`: the paper's choices for each data set, and ours.
+"""Every setting of a training run, in five groups, and `PRESETS`: the paper's settings for each data set, and ours.
 
 Names are unique over all groups, so `TrainingConfig(width=32)` and `config.with_changes(temperature=0.07)` need not name
 the group; `loss.temperature` does.
@@ -25,7 +25,7 @@ Axis = Literal["x", "y", "z"]
 Precision = Literal["float16", "tf32", "float32"]
 Distances = Literal["fast_marching", "dijkstra", "exact"]
 ReadOut = Literal["features", "spectral", "zoomout", "lateration", "registration"]
-# of whoever asks for no other
+# the default
 READ_OUT: ReadOut = "registration"
 
 UPS = tuple(sign + axis for axis in "yzx" for sign in ("", "-"))
@@ -49,7 +49,7 @@ def _not_negative(default: float) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """Choices that belong together; each is checked by its type and its limits."""
+    """Settings that belong together; each is checked by its type and its limits."""
 
     def __post_init__(self) -> None:
         for choice in fields(self):
@@ -259,7 +259,7 @@ _FORMER = {"headings": "yaw_steps", "whole_headings": "whole_yaw_steps", "judged
 
 @cache
 def choice_types() -> Mapping[str, tuple[str, Any]]:
-    """For each choice its group and its type."""
+    """For each setting its group and its type."""
     return MappingProxyType(
         {
             choice.name: (name, get_type_hints(group)[choice.name])
@@ -271,11 +271,11 @@ def choice_types() -> Mapping[str, tuple[str, Any]]:
 
 @dataclass(frozen=True, init=False)
 class TrainingConfig:
-    """Every choice of a training run, and of how the trained network is used; the defaults are the paper's for PFAUST-H.
+    """Every setting of a training run, and of how the trained network is used; the defaults are the paper's for PFAUST-H.
 
     Parameters
     ----------
-    choices : by name, such as `width=32`, or groups, such as `network=NetworkConfig(width=32)`
+    choices : settings by name, such as `width=32`, or groups, such as `network=NetworkConfig(width=32)`
 
     Attributes
     ----------
@@ -321,11 +321,11 @@ class TrainingConfig:
 
     @property
     def choices(self) -> dict[str, Any]:
-        """Every choice by its name."""
+        """Every setting by its name."""
         return {name: getattr(getattr(self, group), name) for name, (group, _) in choice_types().items()}
 
     def with_changes(self, **changes: Any) -> TrainingConfig:
-        """The same with some choices, or groups, changed; unknown names are refused with the nearest known one."""
+        """The same with some settings, or groups, changed; unknown names are refused with the nearest known one."""
         made = object.__new__(TrainingConfig)
         made._set({name: getattr(self, name) for name in GROUPS}, changes)
         return made
@@ -367,10 +367,10 @@ def group_of(name: str) -> tuple[str, str]:
     if dot and choice in known and known[choice][0] == group:
         return group, choice
     if dot and choice in known:
-        raise ValueError(f"there is no choice {name!r} in a training run; did you mean {known[choice][0]}.{choice}?")
+        raise ValueError(f"there is no setting {name!r} in a training run; did you mean {known[choice][0]}.{choice}?")
     near = difflib.get_close_matches(choice or name, known, n=1)
     meant = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}"
-    raise ValueError(f"there is no choice {name!r} in a training run{meant}")
+    raise ValueError(f"there is no setting {name!r} in a training run{meant}")
 
 
 def _check(name: str, value: Any, hint: Any, limits: Mapping[str, Any]) -> None:
@@ -420,7 +420,7 @@ def _is_finite(value: Any) -> bool:
 
 _PAPER = TrainingConfig()
 
-# what changed between the paper's choices and ours, and why, stands in docs/matching.md
+# docs/matching.md explains what differs between the paper's settings and ours
 _OURS: dict[str, Any] = {
     "rotation": 30.0,
     "cosine_epochs": None,

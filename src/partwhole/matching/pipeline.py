@@ -271,7 +271,7 @@ def _result(
     k = min(method.config.loss.map_eigenpairs, pair.part.values.shape[-1], pair.whole.values.shape[-1])
     notes, warnings = _remarks(scans, found.search, options, method)
     if options.read_out == "registration" and found.places is None:
-        notes.append("the whole bent onto the part gave no better map, so it is that of lateration")
+        notes.append("registration did not improve the map, so this is the map of lateration")
     return MatchResult(
         part=part.given,
         whole=scans.whole.given,
@@ -349,23 +349,25 @@ def _remarks(
         loops = counted(len(whole.mesh.boundary_loops), "hole")
         notes.append(f"the whole has {loops} of its own: distances on it go around them")
     if part.mesh.n_vertices < FEW_VERTICES:
-        warnings.append(f"a part of {part.mesh.n_vertices} vertices says little about its place")
+        warnings.append(f"a part of {part.mesh.n_vertices} vertices is too small for a reliable match")
     if guessed_scale:
         factor = scaling.middle * found.factor
-        notes.append(f"the scale was found by trying: lengths of the part times {factor:.4g}{nearby_units(factor)}")
+        notes.append(
+            f"the scale was found by search: lengths of the part are multiplied by {factor:.4g}{nearby_units(factor)}"
+        )
     vertical = method.config.search.vertical
     if not method.sees_orientation:
         if options.up is not None or options.yaw_steps is not None:
-            notes.append("the model does not see how surfaces lie in space: up and yaw_steps change nothing")
+            notes.append("the model does not depend on the orientation: up and yaw_steps have no effect")
     elif found.up != (vertical, vertical):
-        tried = "the map did not fit as they stand; the vertical was found by trying"
+        tried = "the map did not fit in the given orientation; the vertical was found by search"
         how = tried if options.up is None else "taken to point up"
         notes.append(f"{how}: {found.up[0]} of the part, {found.up[1]} of the whole")
     evidence = evidence_for(found)
     if evidence < FEW_VERTICES <= part.mesh.n_vertices:
         warnings.append(
-            f"a part that covers about {evidence:.0f} of the {whole.mesh.n_vertices} vertices of the whole says little about "
-            "its place"
+            f"a part that covers about {evidence:.0f} of the {whole.mesh.n_vertices} vertices of the whole is too small "
+            "for a reliable match"
         )
     return notes, warnings
 

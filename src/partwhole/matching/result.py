@@ -28,7 +28,7 @@ from partwhole.store.arguments import as_array
 from partwhole.store.compute import rotation_onto
 from partwhole.transfer import Correspondence, transfer_by_kind
 from partwhole.transfer.correspondence import Side
-from partwhole.transfer.values import Kind
+from partwhole.transfer.values import ValueKind
 
 LandmarkUse = Literal["sure", "contradicts the others", "contradicts another", "left out"]
 
@@ -58,23 +58,23 @@ class DoubtfulRegion:
 
 @dataclass(frozen=True)
 class Fit:
-    """How well a map fits, without the truth.
+    """How well a map fits, without ground truth.
 
     Attributes
     ----------
     guaranteed : share of the pairs of the part whose distances are guaranteed
-    criterion : by which they are
+    criterion : that guarantees them
     distortion : mean |D_whole − D_part| over guaranteed pairs, in √area of the whole
-    stretch : by how much distances on the whole are longer than on the part, over guaranteed pairs
+    stretch : ratio of distances on the whole to distances on the part, over guaranteed pairs
     curvature : correlation of the mean curvature of part and whole, through the map; 1 is best
-    reversed : share of the area whose orientation comes out reversed; above ½ it is a mirror image
-    rival_angle : the turn, in degrees, of the best map that is another one; None if all trials agree
-    rival_margin : by how much its score is worse; None likewise
-    expected_error : mean error to be expected by the rule of confidence, in √area of the whole; nan if nothing is known
-    similarity : mean cosine of the features of vertices and of their images; nan if nothing is known
+    reversed : share of the area that is mapped with reversed orientation; above ½ the map is a mirror image
+    rival_angle : yaw, in degrees, of the best map that differs from this one; None if all candidates agree
+    rival_margin : how much worse its score is; None if there is none
+    expected_error : mean error that the rule of confidence predicts, in √area of the whole; nan if unknown
+    similarity : mean cosine between the features of vertices and of their images; nan if unknown
     torn : share of the part, by area, whose edges the nearest features tear apart
-    alike_elsewhere : share of the part, by area, to which places far apart are about equally similar; nan if nothing is known
-    judged : whether the rule of confidence knows maps as a whole; if not, curvature and distortion have limits of their own
+    alike_elsewhere : share of the part, by area, whose features are about as similar to places far apart; nan if unknown
+    judged : whether the rule of confidence covers whole maps; if not, curvature and distortion have limits of their own
     """
 
     guaranteed: float
@@ -98,12 +98,12 @@ class Fit:
 
     @property
     def perhaps_turned(self) -> bool:
-        """Whether the part turned about the vertical fits about as well elsewhere."""
+        """Whether a different map, with the part rotated about the vertical, fits about as well."""
         return self.rival_margin is not None and self.rival_margin < AS_LIKELY
 
     @property
     def nearly_symmetric(self) -> bool:
-        """Whether the map is one of several that features suit about as well, as on a shape that is nearly symmetric."""
+        """Whether the features fit several maps about as well, as on a nearly symmetric shape."""
         return self.judged and self.alike_elsewhere > NEARLY_SYMMETRIC
 
     @property
@@ -130,14 +130,14 @@ class Fit:
 
 @dataclass(frozen=True)
 class LandmarkResult(LandmarkPair):
-    """A landmark that was given, and what became of it.
+    """A landmark, and how it was used.
 
     Attributes
     ----------
     part, whole, label : as they were given
     before : distance on the whole, in √area, from where features alone have it to where it belongs; None if it was left out
     use : "sure"; "contradicts the others", and was not used; "contradicts another", of which one must be wrong, and counts
-        like the others but is no certain place of the map; or "left out", since it lies on a piece that was not matched
+        like the others but does not fix the map; or "left out", since it lies on a piece that was not matched
     off : the largest difference of distances to a landmark that it contradicts, in √area; 0 without one
     """
 
@@ -278,7 +278,7 @@ class MatchResult(ShownByItself):
         self,
         values: Shaped[np.ndarray, "n *rest"],
         *,
-        kind: Kind = "auto",
+        kind: ValueKind = "auto",
         to: Side = "part",
         missing: Any = None,
     ) -> Shaped[np.ndarray, "m *rest"]:

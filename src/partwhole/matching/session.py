@@ -1,4 +1,4 @@
-"""`match`: from two surfaces as they come to a map; and `MatchSession`: many pairs, one after the other, with one model.
+"""`match`, from two files or meshes to a map; and `MatchSession`, many pairs with one model.
 
 Nothing here needs torch until a map has to be computed: results in the cache are found without it.
 """
@@ -86,7 +86,7 @@ def match(
 
 
 class MatchSession:
-    """Matches one pair after the other with one model; what is computed of a whole serves for the next part.
+    """Matches one pair after the other with one model, and reuses what it computed for the last whole.
 
     Parameters
     ----------

@@ -540,7 +540,9 @@ def _as_picked_points(names: list[str], numbers: list[int], mesh: Mesh) -> str:
 def _finite(points: Float[np.ndarray, "k 3"], labels: list[str]) -> Float[np.ndarray, "k 3"]:
     bad = np.flatnonzero(~np.isfinite(points).all(axis=1))
     if len(bad):
-        raise ValueError(f"landmark {displayable(labels[bad[0]])!r} is at {points[bad[0]].tolist()}, which is no point")
+        raise ValueError(
+            f"landmark {displayable(labels[bad[0]])!r} is at {points[bad[0]].tolist()}, which is not a point"
+        )
     return points
 
 

@@ -1,4 +1,4 @@
-"""`Shown`: what surfaces and results have in common, that they can be looked at."""
+"""`Shown`: the methods to display surfaces and results."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ class Skin:
         """
         unknown = sorted(set(turns) - set(self.names))
         if unknown:
-            raise ValueError(f"turns names {', '.join(unknown)}, which is no joint; skin.names lists them")
+            raise ValueError(f"turns names {', '.join(unknown)}, which are not joints; skin.names lists them")
         motions = np.tile(np.eye(4), (len(self.names), 1, 1))
         for joint in self.order():
             parent = self.parents[joint]

@@ -224,7 +224,7 @@ def _notes(result: FittedTemplate, template: Mesh, kept: int, landmarks: str, op
     ]
     if options.hold != "seen":
         what = "the template" if options.hold == "rest" else "its mirror image on the other side, where that was seen"
-        notes.append(f"what was not seen follows {what}, as asked (hold={options.hold!r})")
+        notes.append(f"unseen regions follow {what} (hold={options.hold!r})")
     if kept < scan.n_vertices:
         notes.append(
             f"{counted(scan.n_vertices - kept, 'vertex', 'vertices')} of the scan were left out, as in the match"
@@ -232,7 +232,7 @@ def _notes(result: FittedTemplate, template: Mesh, kept: int, landmarks: str, op
     if landmarks:
         notes.append(landmarks)
     if template.n_vertices > options.max_vertices:
-        notes.append(f"bent with {options.max_vertices} vertices first, then with all {template.n_vertices}")
+        notes.append(f"deformed with {options.max_vertices} vertices first, then with all {template.n_vertices}")
     if not template.is_closed:
         notes.append("the template has a boundary; parts of the scan beyond it are not fitted")
     return notes

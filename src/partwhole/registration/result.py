@@ -22,7 +22,7 @@ from partwhole.store.arguments import checked_path
 from partwhole.store.atomic import atomic_write
 from partwhole.transfer import Correspondence, transfer_by_kind
 from partwhole.transfer.correspondence import Side
-from partwhole.transfer.values import Kind
+from partwhole.transfer.values import ValueKind
 
 MESH, ARRAYS, SUMMARY = "fitted.ply", "fit.npz", "fit.json"
 # seen, between, unseen: sure is dark, made up is pale
@@ -31,7 +31,7 @@ SOURCE_COLORS = np.array([[52, 101, 164], [138, 176, 214], [228, 208, 170]], np.
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedTemplate(ShownByItself):
-    """A template bent onto a scan.
+    """A template deformed to fit a scan.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class FittedTemplate(ShownByItself):
         self,
         values: Shaped[np.ndarray, "n *rest"],
         *,
-        kind: Kind = "auto",
+        kind: ValueKind = "auto",
         to: Side = "part",
         missing: Any = None,
     ) -> Shaped[np.ndarray, "m *rest"]:

@@ -105,7 +105,7 @@ class ShapeStatistics:
         check_whole_number("component", component)
         check_number("deviations", deviations)
         if not 0 <= component < len(self.components):
-            raise ValueError(f"component={component} is none of the {len(self.components)} components, counted from 0")
+            raise ValueError(f"component={component} must be from 0 to {len(self.components) - 1}, the components")
         return np.asarray(self.mean + deviations * self.deviations[component] * self.components[component])
 
     def save(

@@ -94,7 +94,7 @@ def _from_array(path: Path, n: int) -> ValueFile:
     with path.open("rb") as file:
         array = np.load(file, allow_pickle=False, mmap_mode=None)
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiubUS":
-        raise ValueError("it is no array of numbers, truth values or text")
+        raise ValueError("it is not an array of numbers, truth values or text")
     if array.ndim == 0 or len(array) != n:
         raise ValueError(f"the array has shape {array.shape}, the surface {n} vertices; give a row for each of them")
     return ValueFile({"values": array}, "array")

@@ -11,8 +11,8 @@ from partwhole.mesh.barycentric import BarycentricMap
 from partwhole.store.arguments import as_array, check_instance, in_short
 from partwhole.transfer.correspondence import Correspondence, Side, check_correspondence, check_side
 
-Kind = Literal["auto", "scalar", "vector", "label", "color"]
-KINDS: tuple[Kind, ...] = ("auto", "scalar", "vector", "label", "color")
+ValueKind = Literal["auto", "scalar", "vector", "label", "color"]
+KINDS: tuple[ValueKind, ...] = ("auto", "scalar", "vector", "label", "color")
 
 # weights that differ by less count as equal
 _EQUAL = 1e-9
@@ -22,7 +22,7 @@ def transfer_by_kind(
     values: Shaped[np.ndarray, "n *rest"],
     correspondence: Correspondence,
     *,
-    kind: Kind = "auto",
+    kind: ValueKind = "auto",
     to: Side = "part",
     missing: Any = None,
 ) -> Shaped[np.ndarray, "m *rest"]:
@@ -135,7 +135,7 @@ def transfer_labels(
     # text may be longer than any label
     found = found.astype(np.result_type(found, np.asarray(missing))) if found.dtype.kind in "US" else found
     if found.dtype.kind in "iub" and np.asarray(missing).astype(found.dtype) != missing:
-        raise ValueError(f"missing={missing!r} is no {found.dtype}, the type of the labels; give one that is")
+        raise ValueError(f"missing={missing!r} is not of type {found.dtype}, as the labels are; give one that is")
     found[~places.covered] = missing
     return found
 

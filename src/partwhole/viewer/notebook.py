@@ -69,7 +69,7 @@ def show_result(given: Any, *, in_browser: bool | None = None, block: bool | Non
     scene = scene_of(given)
     notebook = _notebook()
     if in_browser is False and notebook is None:
-        raise ValueError("in_browser=False shows it in a notebook, and this is none; use in_browser=True")
+        raise ValueError("in_browser=False needs a notebook, and this is not one; use in_browser=True")
     if notebook is not None and not in_browser:
         notebook(Frame(scene))
         return None

@@ -134,7 +134,7 @@ def test_repair(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--bodies", "1", "--plan", "table"], "--plan must be one of biped, quadruped, hand, "),
         (["--bodies", "1", "--repair"], "--repair is for --from"),
         (["--bodies", "0"], "--bodies: "),
-        (["--from", "nowhere"], "nowhere is no folder"),
+        (["--from", "nowhere"], "nowhere is not a folder"),
         (["--from", "scans", "--recipe", "torn"], "--recipe: 'torn' is not one of"),
         (["--from", "scans", "-o", "scans"], "none is overwritten; give a new or an empty folder"),
         (["--from", "single", "--pairs", "others"], "--pairs others needs meshes that share their faces"),

@@ -502,7 +502,7 @@ def test_one_triangle_is_matched_too(own_set: Path, runs: list[Path], tmp_path: 
     words = ("match", tmp_path / "one.ply", own_set / "wholes/ball.ply", "--model", runs[0], "-o", tmp_path / "o", "-q")
     assert run(*words) == 0
     summary = json.loads((tmp_path / "o/summary.json").read_text())
-    assert any("3 vertices says little" in text for text in summary["warnings"])
+    assert any("3 vertices is too small" in text for text in summary["warnings"])
 
 
 def test_landmarks_from_files(
@@ -522,7 +522,10 @@ def test_landmarks_from_files(
         "before": None,
         "use": "sure",
     }
-    assert "| landmarks | 1 of 1 used; without them the map is off by" in (tmp_path / "one/summary.md").read_text()
+    assert (
+        "| landmarks | 1 of 1 used; without them the error of the map there is"
+        in (tmp_path / "one/summary.md").read_text()
+    )
     with np.load(tmp_path / "one/map.npz") as held:
         assert held["vertex_map"][3] == 7
 

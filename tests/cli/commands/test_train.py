@@ -35,7 +35,7 @@ def test_a_run_from_end_to_end(
     assert err.splitlines() == [
         f"note: {own_set} is read as --set folder",
         f"note: {own_set} is not split into train/ and test/, so all its pairs are taken",
-        "note: the pairs that are watched are those that are trained on",
+        "note: the watched pairs are also trained on",
     ]
     assert "% above 0.15" in out
     assert [line.split()[0] for line in out.splitlines() if line.strip()[:1].isdecimal()] == ["3", "6", "6"]

@@ -75,7 +75,7 @@ def test_back_to_the_whole(result: Path, tmp_path: Path, capsys: pytest.CaptureF
     run(capsys, result, "labels.csv", "--to", "whole", "--missing=-1", "--output", "out")
     assert ",-1," in Path("out/labels.csv").read_text()
     told = one_error("transfer", result, "labels.csv", "--to", "whole", "--missing", "none", "--output", "out")
-    assert told == "--missing none is no value for int64; give a number"
+    assert told == "--missing none is not a value of type int64; give a number"
 
 
 def test_a_texture_and_a_skeleton(result: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,8 +61,8 @@ def test_values(change: str, name: str, value: object) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("rotation", "--with takes a choice and its value, such as --with rotation=30, got 'rotation'"),
-        ("=3", "--with takes a choice and its value"),
+        ("rotation", "--with takes a setting and its value, such as --with rotation=30, got 'rotation'"),
+        ("=3", "--with takes a setting and its value"),
         ("rotation=much", "--with rotation=much: rotation is a number"),
         ("width=8.5", "--with width=8.5: width is a whole number"),
         ("low_pass=few", "--with low_pass=few: low_pass is a whole number, or none"),

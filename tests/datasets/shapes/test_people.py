@@ -244,11 +244,11 @@ def test_a_file_with_objects_is_not_unpickled(tmp_path: Path) -> None:
 
 
 def test_wrong_arguments(people: People) -> None:
-    with pytest.raises(ValueError, match="k=2 is no person, they are numbered 0 to 1"):
+    with pytest.raises(ValueError, match="k=2 is not the number of a person, from 0 to 1"):
         people.rest(2)
     with pytest.raises(ValueError, match=r"strength=1\.5 must lie between 0"):
         people.pose(0, 1, strength=1.5)
-    with pytest.raises(ValueError, match="turns names tail, which is no bone"):
+    with pytest.raises(ValueError, match="turns names tail, which are not bones"):
         people.turned(0, {"tail": np.eye(3)})
 
 

@@ -295,7 +295,7 @@ def test_names_that_are_too_much_alike(scans: Path, tmp_path: Path) -> None:
         (SHAPES, {"seed": -1}, ValueError, "seed=-1 must not be negative"),
         (SHAPES, {"repair": True}, ValueError, r"repair=True is for files; use partwhole.repair"),
         ({}, {}, ValueError, "source has no meshes"),
-        ("nowhere", {}, FileNotFoundError, "nowhere is no folder; give one that holds meshes"),
+        ("nowhere", {}, FileNotFoundError, "nowhere is not a folder; give one that holds meshes"),
     ],
 )
 def test_what_cannot_be(

@@ -11,7 +11,7 @@ import pytest
 from partwhole.cli.shared.console import Console
 from partwhole.evaluation import Evaluation, PairResult, Protocol
 from partwhole.experiments.matching import error_tables as study_tables
-from partwhole.experiments.matching.error_tables import Section, measured_rows, present, study_table
+from partwhole.experiments.matching.error_tables import StudySection, measured_rows, present, study_table
 from partwhole.experiments.matching.study import Run, Series
 from partwhole.matching import TrainingConfig
 
@@ -40,7 +40,7 @@ def test_best_on_test_is_picked_seed_by_seed() -> None:
     assert [row.label for row in rows] == ["X, spectral", "X, features", "X, spectral, best-on-test"]
     assert rows[0].values("micro") == pytest.approx([4.0, 6.0])
     assert rows[2].values("micro") == [3.0, 6.0]
-    table = study_table(Section(key="a", published=PUBLISHED), rows, "title")
+    table = study_table(StudySection(key="a", published=PUBLISHED), rows, "title")
     assert [line[0] for line in table.rows] == ["theirs", *(row.label for row in rows)]
     assert table.rows[0][1] == "5.00"
     assert table.rows[3][1] == "4.50 ± 2.12"
@@ -55,7 +55,7 @@ def test_without_a_record_nothing_is_called_best() -> None:
 
 def test_a_series_is_shown_where_it_was_tested(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     console = Console()
-    sections = [Section(key=key, published=PUBLISHED) for key in "abc"]
+    sections = [StudySection(key=key, published=PUBLISHED) for key in "abc"]
     found = present(sections, [run("x", 0, 0.04, (3.0,)), run("y", 0, 0.05, tests=("b",))], tmp_path, console)
     assert {key: [row["series"] for row in of["rows"]] for key, of in found.items()} == {
         "a": ["x", "x", "x"],
@@ -75,6 +75,6 @@ def test_as_many_curves_as_there_are_colours(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(study_tables, "pck_plot", lambda curves, *rest, **knobs: drawn.append(list(curves)))
     for count in (5, 6):
         runs = [run(f"x{k}", seed, 0.04) for k in range(count) for seed in (0, 1)]
-        present([Section(key="a", published=PUBLISHED)], runs, tmp_path, Console(quiet=True))
+        present([StudySection(key="a", published=PUBLISHED)], runs, tmp_path, Console(quiet=True))
     assert len(drawn[0]) == 10
     assert drawn[1] == [f"X{k}, spectral" for k in range(6)]

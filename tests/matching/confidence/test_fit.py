@@ -18,6 +18,7 @@ from partwhole.matching.confidence.constants import DOUBTFUL
 from partwhole.matching.confidence.fit import (
     doubtful_regions,
     fit_of,
+    limited_confidence,
     notes_about,
     reversed_share,
     swapped_question,
@@ -68,11 +69,11 @@ def fit(**changes: object) -> Fit:
     ("changes", "said"),
     [
         ({"curvature": 0.1}, "the map is probably wrong"),
-        ({"expected_error": 0.2}, "the map is probably wrong: an error of 20 % of √area is to be expected"),
-        ({"expected_error": 0.08}, "parts of the map are probably wrong: an error of 8 % of √area is to be expected"),
-        ({"distortion": 0.3}, "the part may belong to something else"),
+        ({"expected_error": 0.2}, "the map is probably wrong: the expected error is 20 % of √area"),
+        ({"expected_error": 0.08}, "parts of the map are probably wrong: the expected error is 8 % of √area"),
+        ({"distortion": 0.3}, "the part may belong to another surface"),
         ({"reversed": 0.9}, "probably a mirror image: 90 % of the area"),
-        ({"rival_margin": 0.1}, "perhaps the wrong way round: with the part turned by 180°"),
+        ({"rival_margin": 0.1}, "possibly the wrong way round: with the part rotated by 180°"),
         ({"stretch": 1.6}, "distances on the whole are 1.60 times those on the part"),
     ],
 )
@@ -85,7 +86,7 @@ def test_a_small_error_is_not_a_reason_for_doubt() -> None:
     for few, grade in ((1.0, "the map is"), (0.6, "parts of the map are")):
         said = warnings_about(fit(expected_error=0.0063), few)[0]
         assert said.startswith(f"{grade} probably wrong: {100 * few:.0f} % of the part's area is doubtful")
-        assert "is to be expected" not in said
+        assert "expected error" not in said
 
 
 def test_a_rule_that_knows_maps_decides_alone() -> None:
@@ -128,6 +129,19 @@ def test_features_that_are_alike_elsewhere(small: ModuleType, config: TrainingCo
     assert own.alike_elsewhere == 0
     assert own.torn == 0
     assert seen(torch.ones(cut.whole.n_vertices, 2)).alike_elsewhere == 1
+    # the features of every vertex suit another place nearly as well: one far away, or one close by
+    D = found.pair.whole.distances
+    assert D is not None
+    away = D[true]
+    far, close = away.argmax(dim=1), torch.where(away > 0.05, away, 9.0).argmin(dim=1)
+    assert away.max(dim=1).values.min() > 0.3
+    assert away.gather(1, close[:, None]).max() < 0.29
+    own_features = torch.eye(cut.whole.n_vertices)
+    for other, suit, share in ((far, 0.95, 1.0), (far, 0.9, 0.0), (close, 0.95, 0.0)):
+        # cosines differ by (1 − suit) / √(1 + suit²): 0.036 or 0.074
+        compared = Comparison(own_features[true] + suit * own_features[other], own_features)
+        placed = replace(found, chosen=replace(found.chosen, nearest=true, compared=compared))
+        assert fit_of(true, placed).alike_elsewhere == share
     unknown = fit_of(true, replace(found, chosen=replace(found.chosen, compared=None)))
     assert math.isnan(unknown.similarity)
     assert math.isnan(unknown.alike_elsewhere)
@@ -140,6 +154,27 @@ def test_a_tear_is_as_large_as_its_triangles() -> None:
     north, south = (int(ball.vertices[:, 2].argmax()), int(ball.vertices[:, 2].argmin()))
     swapped[north] = south
     assert 0 < torn_share(swapped, ball, D) < 0.02
+
+
+@pytest.mark.parametrize(("apart", "share"), [(0.34, 0.0), (0.36, 1.0)])
+def test_an_edge_is_torn_beyond_three_lengths_and_a_little(apart: float, share: float) -> None:
+    corner = Mesh([[0, 0, 0], [0.1, 0, 0], [0, 0.1, 0]], [[0, 1, 2]])
+    D = torch.full((3, 3), 0.3)
+    D[0, 1] = D[1, 0] = apart
+    found = torn_share(torch.arange(3), corner, D)
+    # of three edges with equal areas at their ends, one is torn
+    assert found == pytest.approx(share / 3)
+
+
+def test_few_vertices_are_never_sure(small: ModuleType, config: TrainingConfig) -> None:
+    matcher = Matcher(new_network(config.network), config)
+    cut = cut_plane(small.lopsided(110), (0, 0, 0), (1.0, 0.5, 0.2))
+    found = search(matcher, small.pair_of(cut.part, cut.whole, matcher), yaw_steps=1, up="y")
+    sure = np.ones(cut.part.n_vertices)
+    assert cut.part.n_vertices < 100
+    limited = limited_confidence(sure, fit(judged=True), found)
+    part, whole = found.pair.meshes
+    assert limited == pytest.approx(min(part.n_vertices, 110 * part.area / whole.area) / 100)
 
 
 def test_a_map_that_fits_badly_is_doubtful_everywhere() -> None:
@@ -155,7 +190,7 @@ def test_doubt_and_certainty() -> None:
     (said,) = warnings_about(fit(), 0.6)
     assert said.endswith("60 % of the part's area is doubtful")
     (said,) = warnings_about(fit(), 0.7)
-    assert "the part may belong to something else" in said
+    assert "the part may belong to another surface" in said
     assert not fit(rival_margin=None, rival_angle=None).perhaps_turned
     assert not fit(reversed=float("nan")).mirrored
 

@@ -137,6 +137,27 @@ def test_weights_are_finite_and_not_negative(changes: dict[str, float]) -> None:
         replace(RULE, **changes)
 
 
+def test_no_error_is_expected_beyond_half_of_the_size_of_the_whole() -> None:
+    wild = Cues(**dict.fromkeys(NAMES, np.full(3, 50.0)))
+    areas = np.ones(3)
+    hopeless = replace(rule_for({}), offset=5.0)
+    assert judged(wild, FIT, areas, hopeless)[1].expected_error == 0.5
+    assert judged(wild, FIT, areas, replace(hopeless, of_map=replace(RULE, offset=9.0)))[1].expected_error == 0.5
+
+
+@pytest.mark.parametrize("name", ["misfit", "unlike"])
+def test_a_cue_counts_up_to_four_deviations(name: str) -> None:
+    rule = fitted_rule()
+    at = NAMES.index(name)
+    usual = Cues(**dict.fromkeys(NAMES, np.full(4, 0.01)))
+    deviations = np.array([3.0, 3.9, 4.1, 9.0])
+    three, below, above, far = expected_error(
+        replace(usual, **{name: rule.mean[at] + deviations * rule.deviation[at]}), rule
+    )
+    assert three < below < above
+    assert above == far
+
+
 def test_vertices_expect_on_average_what_their_map_does() -> None:
     plain, cues = replace(rule_for({}), even=0.05), random_cues(50)
     areas = np.linspace(1, 2, 50)

@@ -17,6 +17,7 @@ from partwhole.matching import Matcher, TrainingConfig
 from partwhole.matching.network import weights
 from partwhole.matching.network.diffusion_net import new_network
 from partwhole.matching.network.weights import FORMAT, read_tensors, versions, write_tensors
+from partwhole.matching.training.losses import loss_of
 
 TENSORS = {
     "weight": torch.arange(12.0).reshape(3, 4),
@@ -224,4 +225,10 @@ def test_models_that_come_with_the_library_are_small_and_have_cards() -> None:
         assert card.startswith(f"# {name}")
         for what in ("data", "terms", "seed", "error"):
             assert what in card
+        # card and settings tell of the same training
+        terms = loss_of(matcher.config).terms()
+        assert matcher.card["loss"].count("Loss(") == len(terms)
+        for term in terms:
+            assert f"{type(term).__name__}(weight={term.weight}" in matcher.card["loss"]
+        assert matcher.card["iterations"] == matcher.config.optimisation.iterations
     assert sum(file.stat().st_size for file in weights.models_folder().glob("*.safetensors")) < 10e6

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from types import ModuleType
 
 import numpy as np
 import pytest
 import torch
 
-from partwhole.datasets import Pair, cut_plane, make_body, random_cuts
+from partwhole.datasets import Pair, cut_plane, make_body, random_cuts, sphere
 from partwhole.matching import (
     Matcher,
     PreparedPairs,
@@ -26,13 +28,18 @@ from partwhole.matching.network.diffusion_net import new_network
 from partwhole.matching.network.surface import distances_of
 from partwhole.matching.readout import maps as soft_maps
 from partwhole.matching.readout.maps import (
+    best_stretch,
+    curvature_agreement,
     distance_distortion,
+    feature_similarity,
     functional_map_of,
     laterated,
     less_distorted,
     nearest_rows,
+    score,
     zoomed_out,
 )
+from partwhole.matching.search.placement import resized
 from partwhole.spectral import Eigenpairs, functional_map, vertex_map_from_functional_map, zoomout
 
 
@@ -261,6 +268,19 @@ def test_lateration_moves_nothing_where_nothing_is_guaranteed(surfaces: tuple[Su
     assert torch.equal(laterated(wrong, alone, whole), wrong)
 
 
+def test_lateration_listens_to_what_is_near() -> None:
+    """On a line of length 1 the map is right within 0.2 of the middle, and shifted by 0.1 beyond: the middle stays."""
+    x = torch.arange(200) / 200
+    D = (x[:, None] - x).abs()
+    surface = surface_of(sphere(200).scaled(0.28), eigenpairs=10)
+    surface = surface.with_loss(D, surface.mass[:, None] * surface.mass)
+    shifted = torch.arange(200)
+    shifted[:60] += 20
+    shifted[140:] = (shifted[140:] + 20).clamp(max=199)
+    found = laterated(shifted, surface, surface, steps=1)
+    assert (found[90:110] - torch.arange(90, 110)).abs().max() <= 1
+
+
 def test_lateration_as_a_read_out(surfaces: tuple[Surface, Surface, torch.Tensor], config: TrainingConfig) -> None:
     part, whole, truth = surfaces
     torch.manual_seed(0)
@@ -269,3 +289,97 @@ def test_lateration_as_a_read_out(surfaces: tuple[Surface, Surface, torch.Tensor
     assert torch.equal(matcher.read(truth, part, whole, "lateration"), laterated(smooth, part, whole))
     with pytest.raises(ValueError, match="distances of part or whole are not known"):
         laterated(truth, part.with_loss(None), whole)
+
+
+# --- scores of maps, against bodies whose orientation is known
+
+SCORED = TrainingConfig(width=8, blocks=1, features=8, map_eigenpairs=40, diffusion_eigenpairs=20, yaw_steps=4)
+
+
+@pytest.fixture(scope="module")
+def hand_cut():
+    return random_cuts(make_body("hand", 600, seed=3).rest, recipe="pfaust-m", seed=0)
+
+
+@pytest.fixture(scope="module")
+def hand(hand_cut) -> PreparedPairs:
+    return prepare_pairs([Pair.of_cut(hand_cut, centre="whole")], SCORED)
+
+
+@pytest.fixture(scope="module")
+def true_map(hand_cut):
+    return torch.from_numpy(hand_cut.vertex_map.astype(np.int64))
+
+
+def test_the_true_map_agrees_and_distorts_little(hand, true_map):
+    part, whole = hand.parts[0], hand.wholes[0]
+    other = true_map[torch.randperm(len(true_map), generator=torch.Generator().manual_seed(0))]
+    assert curvature_agreement(true_map, part, whole) > 0.9
+    assert abs(float(curvature_agreement(other, part, whole))) < 0.2
+    assert distance_distortion(true_map, part, whole) < 1e-2 * distance_distortion(other, part, whole)
+    assert score(true_map, part, whole) < score(other, part, whole)
+
+
+def test_curvature_is_that_of_the_shape_and_not_of_its_triangles(hand):
+    """Smoothed over a fingertip, not over a finger: its scale is part of what scores and confidence mean."""
+    part = hand.parts[0]
+    # the curvature of a fingertip of radius r is about 1/r; a hand of area 1 has fingers of radius about 0.05
+    assert 8 < float(part.curvature.abs().quantile(0.95)) < 40
+
+
+def test_distortion_is_the_weighted_mean_over_all_pairs_of_a_small_part(hand, true_map):
+    part, whole = hand.parts[0], hand.wholes[0]
+    assert len(part) <= 700
+    shifted = (true_map + 5) % len(whole)
+    error = (whole.distances[shifted][:, shifted] - part.distances).square()
+    expected = (part.weights * error).sum() / part.weights.sum()
+    assert float(distance_distortion(shifted, part, whole)) == pytest.approx(float(expected), rel=1e-5)
+
+
+def test_curvature_decides_between_maps_of_equal_distortion(hand, true_map):
+    part, whole = hand.parts[0], hand.wholes[0]
+    mirrored = replace(part, curvature=-part.curvature)
+    assert curvature_agreement(true_map, mirrored, whole) == -curvature_agreement(true_map, part, whole)
+    assert score(true_map, part, whole) < score(true_map, mirrored, whole)
+
+
+def test_maps_are_scored_by_three_measures(hand, true_map):
+    part, whole = hand.parts[0], hand.wholes[0]
+    distortion = float(distance_distortion(true_map, part, whole).clamp(min=1e-12).log())
+    size = math.log(float((part.weights * part.distances.square()).sum() / part.weights.sum()))
+    curvature = float(curvature_agreement(true_map, part, whole))
+    found = score(true_map, part, whole, weights=(2.0, 3.0, 5.0), similarity=0.25)
+    assert found == pytest.approx(2 * (distortion - size) - 3 * curvature - 5 * 0.25, rel=1e-5)
+    assert score(true_map, part, whole, weights=(0.0, 3.0, 0.0)) == pytest.approx(-3 * curvature, rel=1e-5)
+
+
+def test_scores_do_not_depend_on_the_size_of_both(hand, true_map) -> None:
+    part, whole = hand.parts[0], hand.wholes[0]
+    both = score(true_map.flip(0), resized(part, 3.0), resized(whole, 3.0))
+    assert both == pytest.approx(score(true_map.flip(0), part, whole), rel=1e-3)
+
+
+def test_similarity_is_the_mean_cosine_by_area(hand, true_map):
+    part, whole = hand.parts[0], hand.wholes[0]
+    torch.manual_seed(0)
+    of_part, of_whole = torch.randn(len(part), 4), torch.randn(len(whole), 4)
+    cosines = torch.nn.functional.cosine_similarity(of_part, of_whole[true_map])
+    expected = float((cosines * part.mass).sum() / part.mass.sum())
+    assert float(feature_similarity(true_map, of_part, of_whole, part)) == pytest.approx(expected, rel=1e-5)
+    assert float(feature_similarity(true_map, of_whole[true_map], of_whole, part)) == pytest.approx(1.0, rel=1e-5)
+
+
+def test_stretch_is_the_ratio_of_distances(hand, true_map) -> None:
+    part, whole = hand.parts[0], hand.wholes[0]
+    once = best_stretch(true_map, part, whole)
+    assert once == pytest.approx(1, abs=0.05)
+    assert best_stretch(true_map, resized(part, 2.0), whole) == pytest.approx(once / 2, rel=1e-5)
+    assert math.isnan(best_stretch(true_map, part.with_loss(part.distances, torch.zeros_like(part.weights)), whole))
+
+
+def test_what_is_missing_is_said(hand, true_map):
+    part, whole = hand.parts[0], hand.wholes[0]
+    with pytest.raises(ValueError, match="with_loss"):
+        distance_distortion(true_map, part.with_loss(None), whole)
+    with pytest.raises(ValueError, match="surface_of"):
+        curvature_agreement(true_map, replace(part, curvature=None), whole)

@@ -30,10 +30,17 @@ def test_what_is_missing_stays_missing() -> None:
     part = cut_plane(sphere(2000), (0, 0, 0.2), (0, 0, 1)).part
     found = surface_of_points(part.vertices)
     assert found.area == pytest.approx(part.area, rel=0.05)
-    # the rim is found, though not always along the same edges
-    rim = found.vertices[found.boundary_vertices]
-    assert np.quantile(rim[:, 2], 0.9) < 0.35
+    # the boundary is found, though not always along the same edges
+    boundary = found.vertices[found.boundary_vertices]
+    assert np.quantile(boundary[:, 2], 0.9) < 0.35
     assert len(found.boundary_loops) == 1
+
+
+def test_a_slit_of_two_spacings_is_not_bridged() -> None:
+    sheet = plane(900)
+    spacing = (sheet.area / 900) ** 0.5
+    beside = np.abs(sheet.vertices[:, 0] - sheet.vertices[:, 0].mean()) > spacing
+    assert surface_of_points(sheet.vertices[beside]).n_components == 2
 
 
 def test_two_sheets_stay_two() -> None:

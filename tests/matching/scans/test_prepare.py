@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from partwhole.datasets import Pair, cut_plane, sphere
-from partwhole.matching.scans.prepare import common_units, read_scans
+from partwhole.matching.scans.prepare import common_units, prepare_scans, read_scans
 from partwhole.matching.scans.surface import prepare_surface
 from partwhole.mesh import Mesh
 
@@ -91,7 +91,7 @@ def test_faces_come_to_look_outwards() -> None:
     inwards = Mesh(ball.vertices, ball.faces[:, ::-1])
     found = prepare_surface(inwards, "whole", most_vertices=300)
     assert (np.einsum("ij,ij->i", found.mesh.face_normals, found.mesh.vertices[found.mesh.faces[:, 0]]) > 0).all()
-    assert found.notes == (f"{ball.n_faces} faces of the whole were turned over, so that all face outwards",)
+    assert found.notes == (f"{ball.n_faces} faces of the whole were flipped, so that all point outwards",)
     assert len(found.warnings) == 1
     assert found.warnings[0].startswith("the whole was inside out; if that is because its coordinates are mirrored")
     # most of a ball, inside out; neighbours agree, and still it can be seen
@@ -143,7 +143,7 @@ def test_what_is_wrong_with_them_is_repaired_or_told() -> None:
     twice = (ball.vertices, np.concatenate([ball.faces, ball.faces[:1]]))
     scans = read_scans(twice, ball)
     assert scans.part.n_faces == ball.n_faces
-    assert scans.notes[0].startswith("the part could not be taken as it is (part: face 196 occurs twice: ")
+    assert scans.notes[0].startswith("the part could not be used as it is (part: face 196 occurs twice: ")
     assert scans.notes[1] == (
         "part, repaired: 1 duplicate face dropped; vertices are numbered as after the repair, not as given"
     )
@@ -166,3 +166,21 @@ def test_points_without_faces_are_triangulated() -> None:
         assert scans.notes[0].startswith("the part is a point cloud, and was triangulated")
     with pytest.raises(ValueError, match=r"whole: points must have shape \(n, 3\), got \(200, 2\)"):
         read_scans(ball, ball.vertices[:, :2])
+
+
+def test_a_part_may_come_out_a_little_larger_than_its_whole() -> None:
+    ball = sphere(300)
+    prepare_scans(read_scans(ball.scaled(1.4**0.5), ball), units="same")
+    with pytest.raises(ValueError, match=r"has 1.6 times the area .* a part isn't larger than its whole"):
+        prepare_scans(read_scans(ball.scaled(1.6**0.5), ball), units="same")
+
+
+def test_where_units_are_guessed_a_small_part_keeps_vertices() -> None:
+    """It may turn out to be larger: three tenths of those of the whole are kept, as for a part with that area."""
+    whole = sphere(3000)
+    cap = cut_plane(sphere(12_000), (0, 0, 0.7), (0, 0, 1)).part
+    assert 0.13 < cap.area / whole.area < 0.16
+    given, guessed = (prepare_scans(read_scans(cap.scaled(1000.0), whole), units=units) for units in ("mm:m", "auto"))
+    assert given.scaling.factors == guessed.scaling.factors == (0.001,)
+    assert given.part.mesh.n_vertices < 500
+    assert 850 < guessed.part.mesh.n_vertices < 950

@@ -9,6 +9,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 import torch
+from scipy.spatial import cKDTree
 
 from partwhole.datasets import Cut, cut_plane, sphere
 from partwhole.geodesics import geodesic_distances
@@ -147,6 +148,49 @@ def test_landmarks_give_the_direction(
     (angle, _), (_, moved) = starts(about, surfaces.whole, landmark_distances(about, surfaces.whole, marks), "y")
     assert angle == pytest.approx(-2, abs=0.01)
     assert torch.allclose(moved.points - moved.points.mean(dim=0), centred(surfaces.part), atol=0.01)
+
+
+def test_landmarks_on_a_line_do_not_turn_a_part_freely(surfaces: SurfacePair, marks: list[tuple[int, int]]) -> None:
+    landmarks = landmark_distances(surfaces.part, surfaces.whole, marks[:3])
+    for across, turns in ((0.01, 1), (0.2, 2)):
+        points = surfaces.part.points.clone()
+        points[landmarks.part] = torch.tensor([[-0.3, 0.0, 0.0], [0.0, across, 0.0], [0.3, 0.0, 0.0]])
+        moved = replace(surfaces.part, points=points)
+        assert len(list(starts(moved, surfaces.whole, landmarks, "y"))) == turns
+
+
+def test_a_landmark_reaches_its_surroundings(surfaces: SurfacePair, marks: list[tuple[int, int]]) -> None:
+    """In lateration it counts half as much as all anchors together, and 1/e of that at 0.15 √area."""
+    landmarks = landmark_distances(surfaces.part, surfaces.whole, marks[:1])
+    expected = torch.exp(-((landmarks.most[0] / 0.15) ** 2))
+    assert torch.allclose(landmarks.pull[0], 0.5 * expected, atol=1e-6)
+    assert torch.allclose(nearness(landmarks, surfaces.part)[0], surfaces.part.mass * expected, atol=1e-6)
+
+
+class Either(ByPosition):
+    """Two maps of a surface to itself that fit about as well."""
+
+    maps: tuple[torch.Tensor, ...] = ()
+
+    def encode(self, surface: Surface) -> torch.Tensor:
+        return torch.eye(len(surface))
+
+    def compare(self, of_part: torch.Tensor, of_whole: torch.Tensor) -> list[Comparison]:
+        return [Comparison(of_whole[one], of_whole) for one in self.maps]
+
+
+def test_a_landmark_decides_between_maps(small: ModuleType, config: TrainingConfig) -> None:
+    ball = sphere(300)
+    method = Either(config.with_changes(yaw_steps=1, alignments=0))
+    tree = cKDTree(ball.vertices)
+    turned = (axis_rotations(torch.tensor(angle), "y").numpy() for angle in (0.7, 2.0))
+    method.maps = tuple(torch.from_numpy(tree.query(ball.vertices @ R.T)[1]) for R in turned)
+    pair = small.pair_of(ball, ball, method)
+    alone = search(method, pair, up="y").chosen.nearest
+    other = next(one for one in method.maps if not torch.equal(one, alone))
+    equator = int(np.abs(ball.vertices[:, 1]).argmin())
+    found = search(method, pair, up="y", landmarks=[(equator, int(other[equator]))])
+    assert (found.chosen.nearest == other).float().mean() > 0.9
 
 
 def centred(surface: Surface) -> torch.Tensor:

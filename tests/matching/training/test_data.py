@@ -38,7 +38,7 @@ def test_a_pupil_comes_near_its_teacher(pairs, config, cache, teacher) -> None:
     run = train(pairs, fast, teacher=teacher, cache=cache)
     assert run.losses[-8:].mean() < 0.8 * run.losses[:8].mean()
     assert run.matcher.card["protocol"].startswith("trained with the maps of the teacher: no ground truth")
-    with pytest.raises(ValueError, match="a teacher is not listened to with correspondence_weight=0"):
+    with pytest.raises(ValueError, match="a teacher has no effect with correspondence_weight=0"):
         train(pairs, config, teacher=teacher, cache=cache)
 
 

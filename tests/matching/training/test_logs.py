@@ -257,7 +257,7 @@ def test_damaged_lines_are_named(tmp_path, line):
     lines = path.read_text().split("\n")
     path.write_text("\n".join([*lines[:2], line, *lines[3:]]))
     before = tables(tmp_path)
-    with pytest.raises(ValueError, match=r"line 3 of .*losses.csv is damaged: .*; mend it or take it out"):
+    with pytest.raises(ValueError, match=r"line 3 of .*losses.csv is damaged: .*; correct or delete it"):
         read_losses(tmp_path)
     with pytest.raises(ValueError, match="line 3"):
         RunLog(tmp_path, resume_at=2)
@@ -268,7 +268,7 @@ def test_a_table_of_something_else_is_left_alone(tmp_path):
     (tmp_path / "evaluations.csv").write_text("pair,mean\na,1\n")
     with pytest.raises(
         ValueError,
-        match=r"evaluations.csv has the columns \['pair', 'mean'\], not .*: it is no log of a run; move it away",
+        match=r"evaluations.csv has the columns \['pair', 'mean'\], not .*: it is not the log of a run; move it away",
     ):
         RunLog(tmp_path, resume_at=-1)
     assert (tmp_path / "evaluations.csv").exists()

@@ -102,7 +102,9 @@ def test_a_run_goes_on_if_the_network_is_given_again(prepared, few, network, tmp
         ValueError, match=r"run had the network CrossAttention, and now it is DiffusionNet; .*network=CrossAttention\("
     ):
         train(prepared, few, folder=tmp_path / "run", resume=True)
-    with pytest.raises(ValueError, match="run had the network CrossAttention of another size; give the same to go on"):
+    with pytest.raises(
+        ValueError, match="run had the network CrossAttention of another size; give the same to resume it"
+    ):
         train(prepared, few, network=CrossAttention(width=4), folder=tmp_path / "run", resume=True)
     # its weights are those of the state, whatever it brings
     torch.manual_seed(1)

@@ -284,12 +284,12 @@ def test_a_folder_with_a_run_is_left_alone(begun, prepared, config, pairs) -> No
 
 
 def test_other_choices_are_refused(begun, prepared, config, pairs, cache) -> None:
-    with pytest.raises(ValueError, match=r"run had temperature=0\.1, now it is 0\.2; go on with the same choices"):
+    with pytest.raises(ValueError, match=r"run had temperature=0\.1, now it is 0\.2; resume it with the same settings"):
         train(prepared, config.with_changes(temperature=0.2), folder=begun, resume=True)
     with pytest.raises(ValueError, match="run had iterations=12, now it is 13"):
         train(prepared, config.with_changes(iterations=13), folder=begun, resume=True)
     with pytest.raises(
-        ValueError, match=r"run had distortion_weight=1000\.0, now it is 0\.0; go on with the same choices"
+        ValueError, match=r"run had distortion_weight=1000\.0, now it is 0\.0; resume it with the same settings"
     ):
         train(prepared, config, loss=OrthogonalityLoss(), folder=begun, resume=True)
     for other in (pairs[:4], pairs[::-1]):
@@ -317,7 +317,7 @@ def test_a_damaged_state(begun, prepared, config) -> None:
 
 
 def test_folders_that_can_not_be(prepared, config, tmp_path) -> None:
-    with pytest.raises(ValueError, match="resume=True needs the folder of the run that is to go on"):
+    with pytest.raises(ValueError, match="resume=True needs the folder of the run to resume"):
         train(prepared, config, resume=True)
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match="file is a file; a run needs a folder"):

@@ -281,7 +281,7 @@ def test_ground_truth_is_learned_from_where_it_is_asked_for(pairs, config, cache
     assert run.terms == ("correspondence",)
     assert run.losses[-8:].mean() < 0.8 * run.losses[:8].mean()
     assert run.matcher.card["protocol"].startswith("supervised")
-    with pytest.raises(ValueError, match="has no ground truth, which the correspondence loss takes"):
+    with pytest.raises(ValueError, match="has no ground truth, which the correspondence loss needs"):
         train(pairs, config.with_changes(correspondence_weight=1.0), cache=cache)
 
 

@@ -83,7 +83,7 @@ TogetherOption = Annotated[
 YawStepsOption = Annotated[
     int | None,
     typer.Option(
-        min=1, metavar="N", help="Rotations about the vertical to try; as many as the model asks for if not given."
+        min=1, metavar="N", help="Number of rotations about the vertical to try; by default, as set by the model."
     ),
 ]
 WithOption = Annotated[
@@ -299,7 +299,7 @@ def _changed(matcher: Method, changes: Sequence[str]) -> Method:
     if not changes:
         return matcher
     if not isinstance(matcher, Matcher):
-        raise ValueError(f"--with is for trained networks; {type(matcher).__name__} has its choices in Python")
+        raise ValueError(f"--with is for trained networks; {type(matcher).__name__} has its settings in Python")
     given = changed_choices(changes)
     # a name that there is not is refused with the nearest one
     config = matcher.config.with_changes(**given)

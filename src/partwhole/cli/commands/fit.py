@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from partwhole.cli.shared.batch.entries import SURFACE_FILES, Entry, existing_surface, requested
-from partwhole.cli.shared.batch.kind import FAILED, Kind
+from partwhole.cli.shared.batch.entries import SURFACE_FILES, BatchEntry, existing_surface, requested
+from partwhole.cli.shared.batch.kind import FAILED, BatchKind
 from partwhole.cli.shared.batch.run import Rows, count_states, raise_failures, work_through
 from partwhole.cli.shared.console import Console, plain_memory_errors
 from partwhole.cli.shared.fit_output import (
@@ -98,7 +98,7 @@ SeenOnlyOption = Annotated[
     typer.Option("--seen-only", help="With --statistics: use only the vertices that the scans saw."),
 ]
 
-FITS = Kind(
+FITS = BatchKind(
     part="scan",
     whole="template",
     noun="scan",
@@ -155,11 +155,11 @@ def fit(
 ) -> None:
     """Fit a template to a scan: its triangulation, in the scan's pose, shape and units, with the holes filled.
 
-    The scan is matched to the template first, so the two need not be aligned. Writes fitted.ply, coloured by what was seen
-    and what was made up, fit.npz, fit.json, a summary and a picture, by default into a folder named after the scan.
+    The scan is matched to the template first, so the two need not be aligned. Writes fitted.ply, coloured by what the scan
+    saw and what was filled in, fit.npz, fit.json, a summary and a picture, by default into a folder named after the scan.
 
     With a folder of scans, or a list of them, each scan gets its own folder, fits.csv has a row for each, and gallery.html
-    shows all of them, worst first. If it is interrupted, run the same command again to resume.
+    shows all of them, worst first. If interrupted, run the same command again to resume.
     """
     console = Console(as_json=as_json, quiet=quiet)
     request = requested(FITS, scan, template, pairs).with_landmarks(landmarks or [], console)
@@ -187,7 +187,7 @@ def fit(
             existing_surface(path)
     options, matching = FitOptions(hold=hold, stiffness=stiffness), MatchOptions(refine, read_out, up, yaw_steps)
     session = open_session(model, matching, device, open_cache(cache, console), console, units=units)
-    work = _Work(session, options, choices, console, page=report is not None)
+    work = _ScanFitter(session, options, choices, console, page=report is not None)
     if request.many:
         check_torch(device)
         _fit_many(request.entries, output_folder(folder), work, console, statistics=statistics, seen_only=seen_only)
@@ -197,7 +197,7 @@ def fit(
     console.finish({**summary, "notes": console.notes})
 
 
-class _Work:
+class _ScanFitter:
     """Fits the template to one scan after the other."""
 
     def __init__(
@@ -212,7 +212,7 @@ class _Work:
         self.choices, self.console, self.page = choices, console, page
         self._session, self._options = session, options
 
-    def __call__(self, entry: Entry, place: Path) -> dict[str, Any]:
+    def __call__(self, entry: BatchEntry, place: Path) -> dict[str, Any]:
         """Fit the template to a scan, write everything into a folder, and give the summary."""
         from partwhole.registration import fit_in_session
 
@@ -236,7 +236,13 @@ class _Work:
 
 
 def _fit_many(
-    entries: Sequence[Entry], folder: Path, work: _Work, console: Console, *, statistics: bool, seen_only: bool
+    entries: Sequence[BatchEntry],
+    folder: Path,
+    work: _ScanFitter,
+    console: Console,
+    *,
+    statistics: bool,
+    seen_only: bool,
 ) -> None:
     rows = work_through(entries, folder, FITS, work.choices, work, console)
     console.say(count_states(rows, FITS))
@@ -248,7 +254,7 @@ def _fit_many(
     raise_failures(rows, FITS)
 
 
-def _check_statistics(entries: Sequence[Entry]) -> None:
+def _check_statistics(entries: Sequence[BatchEntry]) -> None:
     """Raise ValueError if these scans can't be compared, before anything is computed."""
     if len(entries) < 2:
         raise ValueError("--statistics compares the templates fitted to many scans; give a folder of scans or --pairs")

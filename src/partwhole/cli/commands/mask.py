@@ -59,7 +59,7 @@ UpOption = Annotated[
 
 def mask(
     mesh: MeshArgument,
-    vertex: Annotated[str, typer.Option(help="The vertex to draw: its number, or auto.")] = "auto",
+    vertex: Annotated[str, typer.Option(help="Vertex whose guaranteed region is drawn: its number, or auto.")] = "auto",
     method: MethodOption = "fast_marching",
     sound: SoundOption = False,
     whole: WholeOption = None,

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from partwhole.cli.shared.batch.entries import SURFACE_FILES, Entry, existing_surface, requested
-from partwhole.cli.shared.batch.kind import Kind
+from partwhole.cli.shared.batch.entries import SURFACE_FILES, BatchEntry, existing_surface, requested
+from partwhole.cli.shared.batch.kind import BatchKind
 from partwhole.cli.shared.batch.run import count_states, raise_failures, work_through
 from partwhole.cli.shared.console import Console, plain_memory_errors
 from partwhole.cli.shared.match_options import (
@@ -73,7 +73,7 @@ MaxVerticesOption = Annotated[
 ]
 PicturesOption = Annotated[bool, typer.Option("--pictures/--no-pictures", help="Draw the map and its confidence.")]
 
-MATCHES = Kind(
+MATCHES = BatchKind(
     part="part",
     whole="whole",
     noun="pair",
@@ -118,7 +118,7 @@ def match(
     a folder named after the part. The summary lists assumptions, doubtful regions and warnings.
 
     With a folder of parts, or a list of pairs, each pair gets its own folder, and pairs.csv has a row for each. Parts and
-    wholes in two folders are paired by their names, or by a pairs.csv beside both folders. If it is interrupted, run the
+    wholes in two folders are paired by their names, or by a pairs.csv beside both folders. If interrupted, run the
     same command again to resume.
     """
     console = Console(as_json=as_json, quiet=quiet)
@@ -137,7 +137,7 @@ def match(
         "pictures": pictures,
         "landmarks": [str(path) for path in landmarks or ()],
     }
-    work = _Work(choices, device, open_cache(cache, console), console, page=report is not None)
+    work = _PairMatcher(choices, device, open_cache(cache, console), console, page=report is not None)
     if request.many:
         check_torch(device)
         _match_many(request.entries, output_folder(folder), choices, work, console)
@@ -147,7 +147,7 @@ def match(
     console.finish({**summary, "notes": console.notes})
 
 
-class _Work:
+class _PairMatcher:
     """Matches one pair after the other with one network."""
 
     def __init__(
@@ -158,7 +158,7 @@ class _Work:
         sizes = {name: choices[name] for name in ("units", "max_vertices")}
         self._session = open_session(choices["model"], options, device, cache, console, **sizes)
 
-    def __call__(self, entry: Entry, place: Path) -> dict[str, Any]:
+    def __call__(self, entry: BatchEntry, place: Path) -> dict[str, Any]:
         """Match a pair into a folder, and give its summary."""
         start = time.perf_counter()
         with plain_memory_errors(), self.console.stage_progress() as report:
@@ -199,7 +199,9 @@ def _write_page(folder: Path) -> None:
     export_report(read_result(folder).simplified(), folder / "report.html")
 
 
-def _match_many(entries: Sequence[Entry], folder: Path, choices: dict[str, Any], work: _Work, console: Console) -> None:
+def _match_many(
+    entries: Sequence[BatchEntry], folder: Path, choices: dict[str, Any], work: _PairMatcher, console: Console
+) -> None:
     rows = work_through(entries, folder, MATCHES, choices, work, console)
     table = folder / MATCHES.table
     console.say(count_states(rows, MATCHES))

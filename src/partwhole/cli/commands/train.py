@@ -252,7 +252,7 @@ class _Sources:
         pairs = pairs_from(data, request.set, "train", note=console.note)
         watched = pairs_from(data, request.set, "test") if request.watch_test else None
         if watched is not None and watched.keys == pairs.keys:
-            console.note("the pairs that are watched are those that are trained on")
+            console.note("the watched pairs are also trained on")
         kept, validation = hold_out(pairs, seed=request.config.optimisation.seed) if request.validate else (pairs, None)
         return cls(kept, validation, watched)
 

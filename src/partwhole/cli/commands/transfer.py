@@ -24,7 +24,7 @@ from partwhole.store.text import table_rows
 if TYPE_CHECKING:
     from partwhole.transfer import Correspondence
     from partwhole.transfer.correspondence import Side
-    from partwhole.transfer.values import Kind
+    from partwhole.transfer.values import ValueKind
 
 SUMMARY = "transfer.json"
 _READS = (MAP, "part.ply", "whole.ply")
@@ -123,7 +123,7 @@ def transfer(
 class _Job:
     correspondence: Correspondence
     to: Side
-    kind: Kind
+    kind: ValueKind
     missing: str | None
     size: int
     uv: Path | None
@@ -245,7 +245,7 @@ def _carried(job: _Job, column: np.ndarray, segment: bool) -> np.ndarray:
         try:
             missing = float(missing) if kind in ("scalar", "vector") or column.dtype.kind == "f" else int(missing)
         except ValueError:
-            raise ValueError(f"--missing {job.missing} is no value for {column.dtype}; give a number") from None
+            raise ValueError(f"--missing {job.missing} is not a value of type {column.dtype}; give a number") from None
     try:
         return transfer_by_kind(column, job.correspondence, kind=kind, to=job.to, missing=missing)
     except ValueError as error:
@@ -342,7 +342,7 @@ def _skinned(job: _Job, textured: Any, file: Path) -> tuple[Any, float, dict[str
     if unseen:
         notes.append(
             f"{displayable(str(file))}: {len(unseen)} of {len(found.seen)} joints have too little on the part, and keep "
-            "their place on the joint that they hang on"
+            "their position relative to their parent"
         )
     more = {"unseen_joints": unseen, "filled_vertices": int(found.filled.sum()), "pose_error": found.error}
     return found.skin, float(1 - found.filled.mean()), more, notes

@@ -62,7 +62,9 @@ ValidateOption = Annotated[
 ]
 WatchTestOption = Annotated[
     bool,
-    typer.Option("--watch-test", help="Measure errors on the test pairs during training; nothing is selected by them."),
+    typer.Option(
+        "--watch-test", help="Measure errors on the test pairs during training; weights are not selected by them."
+    ),
 ]
 RunOption = Annotated[
     Path | None,
@@ -70,13 +72,13 @@ RunOption = Annotated[
 ]
 ResumeOption = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="Resume the run in this folder, which says what its data and settings are."),
+    typer.Option(metavar="DIR", help="Resume the run in this folder, with its data and settings."),
 ]
 WorkersOption = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Processes that compute eigenfunctions, or that make the pairs of a recipe; by the cores if not given.",
+        help="Processes that compute eigenfunctions, or generate the pairs of a recipe; one for each core if not given.",
     ),
 ]
 LearnedOption = Annotated[
@@ -238,7 +240,7 @@ def changed_choices(changes: Sequence[str]) -> dict[str, Any]:
         field, equals, text = change.partition("=")
         field = field.strip().replace("-", "_")
         if not equals or not field:
-            raise ValueError(f"--with takes a choice and its value, such as --with rotation=30, got {change!r}")
+            raise ValueError(f"--with takes a setting and its value, such as --with rotation=30, got {change!r}")
         name, value = _parsed(field, text.strip())
         given[name] = value
     return given

@@ -31,7 +31,7 @@ LINE_EVERY = 60.0
 
 
 class Console:
-    """Prints what a command has to say, in the form the user asked for.
+    """Prints the output of a command, as text or as JSON.
 
     Parameters
     ----------

@@ -25,39 +25,38 @@ UpOption = Annotated[
     str | None,
     typer.Option(
         metavar="AXIS",
-        help="Axis that points up in the files: y, z, -z …; z:y for part and whole; auto to search. That of the model if "
-        "not given.",
+        help="Axis that points up in the files: y, z, -z …; z:y for part and whole; auto to search. By default, that of "
+        "the model.",
     ),
 ]
 YawStepsOption = Annotated[
     int | None,
-    typer.Option(
-        min=1, max=64, help="Rotations about the vertical to try; as many as the model asks for if not given."
-    ),
+    typer.Option(min=1, max=64, help="Number of rotations about the vertical to try; by default, as set by the model."),
 ]
 RepairBothOption = Annotated[
     bool | None,
     typer.Option(
-        "--repair/--no-repair", help="Repair both meshes. If not given, only one that can't be read otherwise."
+        "--repair/--no-repair",
+        help="Repair both meshes, or neither. By default, only a mesh that can't be read otherwise.",
     ),
 ]
 ReportOption = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="Write what --output writes, and report.html: one page to look at and to share."),
+    typer.Option(metavar="DIR", help="Like --output, and also write report.html, a page to view and share."),
 ]
 LandmarksOption = Annotated[
     list[Path] | None,
     typer.Option(
         metavar="FILE",
-        help="Places that are known: a CSV with columns part and whole, numbers of vertices; or give it twice, for landmarks "
-        "of the part and of the whole with the same labels (CSV, .mrk.json of 3D Slicer, .pp of MeshLab). For many parts the "
-        "first is a folder of files named like the parts.",
+        help="Known correspondences: a CSV with the columns part and whole (vertex numbers); or give it twice, for landmarks "
+        "of the part and of the whole with the same labels (CSV, .mrk.json of 3D Slicer, .pp of MeshLab). For many parts, "
+        "the first is a folder with files named like the parts.",
     ),
 ]
 ResultCacheOption = Annotated[
     bool,
     typer.Option(
         "--cache/--no-cache",
-        help="Cache results, and return one that was computed before; in PARTWHOLE_CACHE or ~/.cache/partwhole.",
+        help="Reuse and store results in PARTWHOLE_CACHE or ~/.cache/partwhole.",
     ),
 ]

@@ -259,7 +259,7 @@ def summary_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("model, read-out", f"{summary['model']}, {summary['read_out']}"),
         ("guaranteed pairs", f"{share(summary['guaranteed'])} ({summary['criterion']})"),
         ("distance error on guaranteed pairs", f"{100 * summary['distortion']:.1f} % of √area"),
-        ("curvature agreement", f"{summary['curvature_agreement']:.2f}"),
+        ("curvature correlation", f"{summary['curvature_agreement']:.2f}"),
         ("expected error", f"{100 * summary['expected_error']:.1f} % of √area"),
         ("orientation reversed", "unknown" if math.isnan(summary["reversed"]) else share(summary["reversed"])),
         (
@@ -320,7 +320,7 @@ def _landmarks_in_short(landmarks: list[dict[str, Any]]) -> str:
     """How many, and how far off the map was without them."""
     off = [one["before"] for one in landmarks if one["before"] is not None]
     used = sum(one["use"] == "sure" for one in landmarks)
-    told = f"; without them the map is off by {', '.join(f'{100 * value:.1f}' for value in off)} % of √area there"
+    told = f"; without them the error of the map there is {', '.join(f'{100 * value:.1f}' for value in off)} % of √area"
     return f"{used} of {len(landmarks)} used{told if off else ''}"
 
 

@@ -13,7 +13,7 @@ _RESET = "5"
 
 
 class PeakMemory:
-    """Megabytes beyond what was held before, at most; nan where the system does not tell."""
+    """Peak memory in megabytes, beyond what was held before; nan if the system does not report it."""
 
     megabytes: float = float("nan")
 

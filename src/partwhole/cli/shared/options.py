@@ -189,7 +189,7 @@ def has_gpu() -> bool:
 
 
 def free_memory() -> int:
-    """Bytes of main memory that are free without swapping, or a cautious guess on systems that don't tell."""
+    """Bytes of main memory that are free without swapping, or a cautious guess on systems that don't report it."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
         return next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))

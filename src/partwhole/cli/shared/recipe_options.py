@@ -1,4 +1,4 @@
-"""Pairs that are made while training goes on: the options `--recipe`, `--assets` and `--blocks`, and what they stand for."""
+"""Pairs that are generated during training: the options `--recipe`, `--assets` and `--blocks`, and what they mean."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ RecipeName = Literal["default", "bodies"]
 RecipeOption = Annotated[
     RecipeName | None,
     typer.Option(
-        help="Make the training pairs too: default, as for the built-in model, or bodies, which needs no files; "
-        "in the place of --data."
+        help="Generate the training pairs: default, as for the built-in model, or bodies, which needs no files; "
+        "replaces --data."
     ),
 ]
 AssetsOption = Annotated[
@@ -31,8 +31,8 @@ BlocksOption = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="How many blocks of pairs the recipe makes; 600 if not given. Each takes about 55 MB of the device's memory, "
-        "and of the disk until the run is complete.",
+        help="Number of blocks of pairs to generate; 600 by default. Each takes about 55 MB of the device's memory, "
+        "and of disk space until the run is complete.",
     ),
 ]
 

@@ -14,11 +14,11 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole.datasets.cutting.views import random_eyes, seen_faces
 from partwhole.geodesics import geodesic_distances
+from partwhole.geodesics.distances import DistanceMethod
 from partwhole.mesh import Mesh, SurfaceLike, as_mesh
 from partwhole.store.arguments import as_array, as_numbers, check_seed
 
 Point = Sequence[float] | np.ndarray
-DistanceMethod = Literal["dijkstra", "fast_marching", "exact"]
 Recipe = Literal["pfaust-m", "pfaust-h", "cuts", "holes", "views", "piece"]
 
 # Number and radius of the balls on a surface of area 1.

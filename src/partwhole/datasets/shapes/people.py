@@ -160,7 +160,7 @@ class People:
         """
         unknown = sorted(set(turns) - set(self.bone_names))
         if unknown:
-            raise ValueError(f"turns names {', '.join(unknown)}, which is no bone; people.bone_names lists them")
+            raise ValueError(f"turns names {', '.join(unknown)}, which are not bones; people.bone_names lists them")
         rest = self.rest(k)
         moved = _follow(self.weights, self._motions(self._number(k), turns), rest)
         return Mesh(moved, self.faces, name=rest.name)
@@ -171,7 +171,7 @@ class People:
 
     def _number(self, k: int) -> int:
         if not 0 <= k < len(self):
-            raise ValueError(f"k={k} is no person, they are numbered 0 to {len(self) - 1}")
+            raise ValueError(f"k={k} is not the number of a person, from 0 to {len(self) - 1}")
         return int(k)
 
     def _motions(self, k: int, turns: Turns) -> Float[np.ndarray, "b 12"]:

@@ -14,7 +14,7 @@ from partwhole.datasets.shapes.thing_kinds import KINDS
 from partwhole.mesh import Mesh
 from partwhole.store.arguments import check_seed, check_whole_number
 
-Kind = Literal["furniture", "vessel", "profile", "bone", "tooth", "blob"]
+ThingKind = Literal["furniture", "vessel", "profile", "bone", "tooth", "blob"]
 
 _FEWEST_VERTICES = 300
 _ATTEMPTS = 40
@@ -64,7 +64,7 @@ class Thing:
 def make_thing(
     n_vertices: int = 5000,
     *,
-    kind: Kind | None = None,
+    kind: ThingKind | None = None,
     any_genus: bool = False,
     seed: int | np.random.Generator = 0,
 ) -> Thing:

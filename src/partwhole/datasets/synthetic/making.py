@@ -268,7 +268,7 @@ def _meshes_of(source: str | os.PathLike[str] | Mapping, repair: bool) -> _Meshe
         )
     folder = checked_path("source", source)
     if not folder.is_dir():
-        raise FileNotFoundError(f"{source} is no folder; give one that holds meshes")
+        raise FileNotFoundError(f"{source} is not a folder; give one that holds meshes")
     files = surface_files(folder)
 
     def read(name: str) -> tuple[Mesh, str]:

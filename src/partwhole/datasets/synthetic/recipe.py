@@ -1,4 +1,4 @@
-"""Recipes of training pairs: pairs in blocks without end, each block decided by its number.
+"""Recipes of training pairs: an unlimited sequence of blocks of pairs, each determined by its number.
 
 `DefaultRecipe` makes the pairs that the built-in model `any-pose` was trained on; `BodiesRecipe` needs no files.
 """
@@ -45,7 +45,7 @@ _FIRST_SEED = 1_000_000
 
 
 class PairRecipe(ABC):
-    """Pairs in blocks without end. Block k is the same on every machine, and in whichever process it is made.
+    """An unlimited sequence of blocks of pairs. Block k is the same on every machine and in every process.
 
     A recipe goes to other processes, so a subclass is a frozen dataclass of a module, whose fields decide the pairs.
 

@@ -18,7 +18,7 @@ from partwhole.datasets.pairs import Pairs
 from partwhole.datasets.shapes.bodies.body import Plan
 from partwhole.datasets.shapes.faces import Faces
 from partwhole.datasets.shapes.people import People
-from partwhole.datasets.shapes.things import Kind, Thing, make_thing
+from partwhole.datasets.shapes.things import Thing, ThingKind, make_thing
 from partwhole.datasets.synthetic.generated import BodyPoses, WholeKey
 from partwhole.datasets.synthetic.posed import (
     POSE,
@@ -136,7 +136,7 @@ def thing_pairs(
     poses: int = 4,
     parts_per_pose: int = 1,
     *,
-    kinds: Kind | Sequence[Kind] | None = None,
+    kinds: ThingKind | Sequence[ThingKind] | None = None,
     **options: Any,
 ) -> Pairs:
     """Parts cut from deformed things; the whole is the same thing, deformed otherwise, in another triangulation.
@@ -164,9 +164,9 @@ def thing_pairs(
         raise ValueError(f"n_things={n_things} must be at least 1")
     made = PairOptions(**{"n_vertices": (1000, 2000), "recipe": _ALL_RECIPES, **options}, parts_per_pose=parts_per_pose)
     sizes = checked_sizes(made.n_vertices)
-    chosen: tuple[Kind | None, ...] = (kinds,) if kinds is None or isinstance(kinds, str) else tuple(kinds)
-    if not chosen or not set(chosen) <= {None, *get_args(Kind)}:
-        known = ", ".join(map(repr, get_args(Kind)))
+    chosen: tuple[ThingKind | None, ...] = (kinds,) if kinds is None or isinstance(kinds, str) else tuple(kinds)
+    if not chosen or not set(chosen) <= {None, *get_args(ThingKind)}:
+        known = ", ".join(map(repr, get_args(ThingKind)))
         raise ValueError(f"kinds must be one or several of {known}, or None for any, got {kinds!r}")
 
     def thing(number: int) -> Thing:
@@ -246,5 +246,5 @@ def face_pairs(
 
 # sets that differ in parts or recipes, as for training and for tests, share their things
 @lru_cache(maxsize=64)
-def _thing(n_vertices: int, kind: Kind | None, seed: int, number: int) -> Thing:
+def _thing(n_vertices: int, kind: ThingKind | None, seed: int, number: int) -> Thing:
     return make_thing(n_vertices, kind=kind, seed=random_stream(seed, SHAPE, number))

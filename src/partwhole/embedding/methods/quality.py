@@ -8,13 +8,13 @@ import numpy as np
 from jaxtyping import Bool, Float
 from numpy.typing import ArrayLike
 
-Fit = Literal["similarity", "affine"]
+AlignmentFit = Literal["similarity", "affine"]
 
 # Rows of pairs that are compared at a time.
 _BLOCK_ROWS = 256
 
 
-def procrustes_error(embedding: ArrayLike, truth: ArrayLike, *, fit: Fit = "similarity") -> float:
+def procrustes_error(embedding: ArrayLike, truth: ArrayLike, *, fit: AlignmentFit = "similarity") -> float:
     """√(Σ ‖f(x_i) − y_i‖² / Σ ‖y_i − ȳ‖²), f the map of its kind that makes it least.
 
     The root mean square residual after the best fit, divided by the root mean square distance of the true coordinates
@@ -43,7 +43,7 @@ def procrustes_error(embedding: ArrayLike, truth: ArrayLike, *, fit: Fit = "simi
     return float(np.sqrt(((moved - Y) ** 2).sum() / ((Y - Y.mean(axis=0)) ** 2).sum()))
 
 
-def aligned(embedding: ArrayLike, truth: ArrayLike, *, fit: Fit = "similarity") -> Float[np.ndarray, "n d"]:
+def aligned(embedding: ArrayLike, truth: ArrayLike, *, fit: AlignmentFit = "similarity") -> Float[np.ndarray, "n d"]:
     """f(x_i), with f the similarity, or affine map, for which Σ ‖f(x_i) − y_i‖² is least."""
     X, Y = _checked(embedding, truth)
     centre = Y.mean(axis=0)

@@ -9,13 +9,13 @@ from jaxtyping import Bool, Float, Int
 from scipy.sparse.csgraph import connected_components
 
 from partwhole.embedding.solver.classical import completed, scaled_from
-from partwhole.embedding.solver.pairs import ListedPairs, Pairs
+from partwhole.embedding.solver.pairs import ListedPairs, WeightedPairs
 
 # between two pieces that nothing connects: this share of the larger one's extent
 _GAP = 0.25
 
 
-def connected_by_weight(pairs: Pairs) -> Int[np.ndarray, "n"]:
+def connected_by_weight(pairs: WeightedPairs) -> Int[np.ndarray, "n"]:
     """Number of the component of each point, counted from 0 in the order of their first points."""
     if isinstance(pairs, ListedPairs):
         return connected_components(pairs.matrix, directed=False)[1].astype(np.int64)

@@ -103,10 +103,10 @@ class ListedPairs:
         return ListedPairs(weights.indptr, weights.indices, distances.data, weights.data)
 
 
-Pairs = DensePairs | ListedPairs
+WeightedPairs = DensePairs | ListedPairs
 
 
-def checked_pairs(distances: ArrayLike, weights: Any) -> tuple[Float[np.ndarray, "n n"], Pairs, float, float]:
+def checked_pairs(distances: ArrayLike, weights: Any) -> tuple[Float[np.ndarray, "n n"], WeightedPairs, float, float]:
     """Checked distances, the weighted pairs among them, and the powers of two by which both are scaled."""
     D = checked_distances(distances)
     if weights is None:
@@ -262,7 +262,7 @@ def _listed(D: Float[np.ndarray, "n n"], W: np.ndarray, unit: float, weight_unit
 
 def _listed_from_sparse(
     D: Float[np.ndarray, "n n"], weights: Any
-) -> tuple[Float[np.ndarray, "n n"], Pairs, float, float]:
+) -> tuple[Float[np.ndarray, "n n"], WeightedPairs, float, float]:
     if weights.shape != D.shape:
         raise ValueError(f"weights has shape {weights.shape}; give one weight for each distance, shape {D.shape}")
     W = sparse.csr_array(weights, dtype=np.float64, copy=True)

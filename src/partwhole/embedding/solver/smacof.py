@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from partwhole.embedding.solver.classical import completed, scaled_from
 from partwhole.embedding.solver.components import connected_by_weight, members_of, placed, start_of
 from partwhole.embedding.solver.descent import Descent
-from partwhole.embedding.solver.pairs import Pairs, checked_n_components, checked_pairs
+from partwhole.embedding.solver.pairs import WeightedPairs, checked_n_components, checked_pairs
 from partwhole.embedding.solver.result import EmbeddingWarning, MDSResult
 from partwhole.embedding.solver.stress import Stress, laplacian_solver
 from partwhole.embedding.solver.threads import RowThreads, one_blas_thread
@@ -135,7 +135,7 @@ class _Options:
             raise ValueError(f"tol={self.tol} must be finite and not negative")
 
 
-def _embed(pairs: Pairs, start: Float[np.ndarray, "n k"], options: _Options) -> tuple[Descent, bool, float]:
+def _embed(pairs: WeightedPairs, start: Float[np.ndarray, "n k"], options: _Options) -> tuple[Descent, bool, float]:
     """One component: its descent, whether it converged, and Σ w d²; all in the units of the pairs."""
     with RowThreads(len(pairs), pairs.n_pairs) as threads:
         stress = Stress(pairs, threads)
@@ -149,7 +149,7 @@ def _embed(pairs: Pairs, start: Float[np.ndarray, "n k"], options: _Options) -> 
 
 def _embed_parts(
     D: Float[np.ndarray, "n n"],
-    pairs: Pairs,
+    pairs: WeightedPairs,
     unit: float,
     layout: Float[np.ndarray, "n k"] | None,
     labels: Int[np.ndarray, "n"],

@@ -11,7 +11,7 @@ from scipy.linalg import cho_solve, cholesky
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
-from partwhole.embedding.solver.pairs import DensePairs, ListedPairs, Pairs, row_blocks
+from partwhole.embedding.solver.pairs import DensePairs, ListedPairs, WeightedPairs, row_blocks
 from partwhole.embedding.solver.threads import RowThreads
 
 Solve = Callable[[Float[np.ndarray, "n k"]], Float[np.ndarray, "n k"]]
@@ -29,7 +29,7 @@ _RIDGE = {np.float64: 1e-12, np.float32: 1e-5}
 class Stress:
     """σ(X) = Σ_{i<j} w_ij (‖x_i − x_j‖ − d_ij)² on checked pairs."""
 
-    def __init__(self, pairs: Pairs, threads: RowThreads) -> None:
+    def __init__(self, pairs: WeightedPairs, threads: RowThreads) -> None:
         self.pairs, self.threads = pairs, threads
 
     def __call__(self, X: Float[np.ndarray, "n k"]) -> tuple[float, Float[np.ndarray, "n k"]]:
@@ -52,7 +52,7 @@ class Stress:
         return float(stress.sum()) / 2, gradient.T
 
 
-def laplacian_solver(pairs: Pairs) -> Solve:
+def laplacian_solver(pairs: WeightedPairs) -> Solve:
     """G ↦ the solution of V Z = G with zero mean, V = diag(W1) − W, for columns of G that sum to zero; factored once.
 
     V majorises: σ(X + Z) ≤ σ(X) + 2⟨G, Z⟩ + ⟨Z, V Z⟩ with G = ½ ∇σ(X), so X − V⁻¹ G never has more stress than X. So
@@ -78,7 +78,7 @@ def _local(pairs: ListedPairs) -> bool:
     return int(np.abs(one - place[pairs.other]).max()) < _BAND * len(pairs)
 
 
-def _dense_solver(pairs: Pairs) -> Solve:
+def _dense_solver(pairs: WeightedPairs) -> Solve:
     n = len(pairs)
     dtype = np.float64 if n <= DOUBLE else np.float32
     degrees = np.concatenate([pairs.weight_rows(rows).sum(axis=1, dtype=float) for rows in row_blocks(n)])

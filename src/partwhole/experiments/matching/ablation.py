@@ -31,7 +31,7 @@ from partwhole.experiments.matching.benchmarks import (
     parsed_seeds,
     shrec16_section,
 )
-from partwhole.experiments.matching.error_tables import Section, mean_and_deviation, measured_rows, spread
+from partwhole.experiments.matching.error_tables import StudySection, mean_and_deviation, measured_rows, spread
 from partwhole.experiments.matching.training_runs import trained_runs
 from partwhole.matching.config import PRESETS
 
@@ -148,10 +148,10 @@ def _folder_name(label: str) -> str:
     return label.strip().replace(" ", "-").lower()
 
 
-def _section(which: str, remarks: tuple[str, ...]) -> Section:
+def _section(which: str, remarks: tuple[str, ...]) -> StudySection:
     beside = {f"{label}, paper": {"micro": error} for label, error in PAPER[which].items()}
     if which == "pfaust-h":
-        return Section(key=which, published=beside, remarks=remarks)
+        return StudySection(key=which, published=beside, remarks=remarks)
     return shrec16_section(which, official(beside)).with_remarks(remarks)
 
 

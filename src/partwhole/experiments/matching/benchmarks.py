@@ -24,7 +24,7 @@ from partwhole.cli.shared.options import (
     output_folder,
 )
 from partwhole.evaluation import published_rows
-from partwhole.experiments.matching.error_tables import Section, present
+from partwhole.experiments.matching.error_tables import StudySection, present
 from partwhole.experiments.matching.training_runs import given_runs, trained_runs
 from partwhole.matching.config import PRESETS, TrainingConfig
 
@@ -91,7 +91,7 @@ def pfaust(
     console = Console(as_json=as_json, quiet=quiet)
     sets = [f"pfaust-{level.lower()}" for level in (("M", "H") if which == "both" else (which,))]
     beside = {name: published_rows(PUBLISHED_AS[name]) for name in sets}
-    sections = {name: Section(key=name, published=beside[name]) for name in sets}
+    sections = {name: StudySection(key=name, published=beside[name]) for name in sets}
     settings = _Settings(presets, seeds, iterations, changes)
     machine = {"device": device, "cache": cache, "workers": workers}
     _reproduce(sections, {name: (name,) for name in sets}, data, settings, models, output, console, machine)
@@ -129,9 +129,9 @@ def shrec16(
     _reproduce(sections, dict.fromkeys(trained, tests), data, settings, models, output, console, machine)
 
 
-def shrec16_section(name: str, published: Mapping[str, Mapping[str, float]]) -> Section:
+def shrec16_section(name: str, published: Mapping[str, Mapping[str, float]]) -> StudySection:
     """A section whose heading states that the test pairs are not those of the contest."""
-    return Section(
+    return StudySection(
         key=name,
         published=published,
         remarks=(f"Ours: {SPLIT}. Published: the {OFFICIAL} of the contest, which are other shapes.",),
@@ -161,7 +161,7 @@ class _Settings:
 
 
 def _reproduce(
-    sections: Mapping[str, Section],
+    sections: Mapping[str, StudySection],
     tested_on: Mapping[str, tuple[str, ...]],
     data: Path | None,
     settings: _Settings,
@@ -267,7 +267,7 @@ def data_folder(data: Path | None) -> Path:
 
 
 def finish(
-    sections: Sequence[Section],
+    sections: Sequence[StudySection],
     runs: Sequence[Run],
     failed: Sequence[Failed],
     output: Path,

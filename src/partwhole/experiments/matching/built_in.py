@@ -122,7 +122,7 @@ _HEAD = [
     *READ_OUTS,
     "median pair",
     "worst pair",
-    "confidence off by",
+    "confidence gap",
     "carried",
 ]
 

@@ -33,7 +33,7 @@ WRITES = ("*.txt", "*.md", "*.tex", "*-pck.png", "*-evaluations.csv", "*-pairs/*
 
 
 @dataclass(frozen=True, kw_only=True)
-class Section:
+class StudySection:
     """Everything about one set of test pairs.
 
     Attributes
@@ -49,7 +49,7 @@ class Section:
     remarks: tuple[str, ...] = ()
     heading: str = ""
 
-    def with_remarks(self, more: Sequence[str]) -> Section:
+    def with_remarks(self, more: Sequence[str]) -> StudySection:
         return replace(self, remarks=(*self.remarks, *more))
 
 
@@ -110,7 +110,7 @@ def measured_rows(runs: Sequence[Run], test: str) -> list[MeasuredRow]:
     return rows
 
 
-def study_table(section: Section, rows: Sequence[MeasuredRow], title: str) -> Table:
+def study_table(section: StudySection, rows: Sequence[MeasuredRow], title: str) -> Table:
     """Published rows, then ours: mean ± standard deviation over seeds."""
     published = {label: dict(numbers) for label, numbers in section.published.items()}
     table = error_table(published, columns=COLUMNS, title=title)
@@ -143,7 +143,7 @@ def spread(values: Sequence[float]) -> str:
     return f"{mean:.2f}" if np.isnan(deviation) else f"{mean:.2f} ± {deviation:.2f}"
 
 
-def present(sections: Sequence[Section], runs: Sequence[Run], folder: Path, console: Console) -> dict[str, Any]:
+def present(sections: Sequence[StudySection], runs: Sequence[Run], folder: Path, console: Console) -> dict[str, Any]:
     """Print and write the results for each set of test pairs, and return them for JSON."""
     found = {}
     for section in sections:

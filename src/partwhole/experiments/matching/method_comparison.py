@@ -99,12 +99,13 @@ def benchmark(
         str,
         typer.Option(
             metavar="all|NAME,NAME",
-            help="Methods and models, as --model of partwhole match takes them, with commas between; all are the methods "
-            "without weights and the models any-pose and upright.",
+            help="Methods and models, named as for partwhole match --model, separated by commas; all means the methods "
+            "without weights, any-pose and upright.",
         ),
     ] = "all",
     most: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Only N pairs, evenly through the set; all if not given.")
+        int | None,
+        typer.Option(min=1, metavar="N", help="Only N pairs, spread evenly over the data set; all if not given."),
     ] = None,
     turn_parts: Annotated[
         bool, typer.Option("--turn-parts", help="Rotate each part at random first, about any axis.")
@@ -116,7 +117,7 @@ def benchmark(
         DistanceMethod, typer.Option(help="Distances that errors are measured by: fast_marching, dijkstra or exact.")
     ] = "fast_marching",
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the results; an earlier run is continued.")
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the results; continues an earlier run.")
     ] = Path("benchmark"),
     device: DeviceOption = "cpu",
     workers: WorkersOption = None,
@@ -126,10 +127,10 @@ def benchmark(
 ) -> None:
     """Compare methods on the same pairs with ground truth.
 
-    Writes a row for each pair and method as soon as it is measured; the same command again goes on where it was interrupted.
-    Published methods are measured by their own maps, without a read-out of ours and without search for an orientation;
-    models as partwhole match uses them. Seconds are those of the match alone: eigenfunctions and distances are prepared
-    before.
+    Writes a row for each pair and method as soon as it is measured; if interrupted, run the same command again to resume.
+    Published methods are evaluated as published: without our read-outs and without a search for the orientation. Models are
+    evaluated as in partwhole match. Times are those of the match alone; eigenfunctions and distances are computed
+    beforehand.
     """
     console = Console(as_json=as_json, quiet=quiet)
     check_torch(device)

@@ -39,7 +39,7 @@ _ROWS = 512
 def doubtful_regions(
     mesh: Mesh, doubtful: Bool[np.ndarray, "n"], confidence: Float[np.ndarray, "n"], *, least_share: float = 0.001
 ) -> tuple[DoubtfulRegion, ...]:
-    """The connected pieces of what is doubtful, largest area first; those below a share of the area are left out.
+    """The connected doubtful regions, largest area first, without those below a share of the area.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def doubtful_regions(
 
 
 def swapped_question(part: Mesh, whole: Mesh) -> str | None:
-    """What to ask where the part has no boundary and the whole has one, as if they were swapped; None where they are not.
+    """A question for the user if the part has no boundary and the whole has one, as if they were swapped; else None.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def torn_share(vertex_map: Int[Tensor, "p"], part: Mesh, distances: Float[Tensor
 
 
 def evidence_for(found: SearchResult) -> float:
-    """How many vertices speak for a place: those of the part, or those of the whole that it covers, if they are fewer."""
+    """The number of vertices that determine the map: those of the part, or those of the whole that it covers, if fewer."""
     part, whole = found.pair.meshes
     return min(part.n_vertices, whole.n_vertices * part.area / whole.area)
 
@@ -230,7 +230,7 @@ def notes_about(fit: Fit) -> tuple[str, ...]:
         return ()
     return (
         f"to {percent(fit.alike_elsewhere)} of the part's area other places are about as similar: the shape is nearly "
-        "symmetric, and the map is one of several answers",
+        "symmetric, and the map is one of several that fit",
     )
 
 
@@ -240,12 +240,12 @@ def warnings_about(fit: Fit, doubtful_share: float) -> tuple[str, ...]:
     reasons = [f"{percent(doubtful_share)} of the part's area is doubtful"]
     # a small error would speak for a map that something else speaks against
     if fit.expected_error > UNSURE_MAP:
-        reasons.insert(0, f"an error of {percent(fit.expected_error)} of √area is to be expected")
+        reasons.insert(0, f"the expected error is {percent(fit.expected_error)} of √area")
     doubtful = 0.0 if fit.judged else doubtful_share
     if fit.poor or fit.expected_error > WRONG_MAP or doubtful > MOSTLY_DOUBTFUL:
         said.append(
-            f"the map is probably wrong: {reasons[0]}, curvature agrees to {fit.curvature:.2f}, distances are off by "
-            f"{100 * fit.distortion:.1f} % of √area; the part may belong to something else, or have other units"
+            f"the map is probably wrong: {reasons[0]}, the curvature correlation {fit.curvature:.2f}, the distance error "
+            f"{100 * fit.distortion:.1f} % of √area; the part may belong to another surface, or be in other units"
         )
     elif fit.expected_error > UNSURE_MAP or doubtful > HALF_DOUBTFUL:
         said.append(f"parts of the map are probably wrong: {', and '.join(reasons)}")
@@ -257,7 +257,7 @@ def warnings_about(fit: Fit, doubtful_share: float) -> tuple[str, ...]:
     if fit.perhaps_turned:
         assert fit.rival_angle is not None
         said.append(
-            f"perhaps the wrong way round: with the part turned by {abs(fit.rival_angle):.0f}° another map fits about as "
+            f"possibly the wrong way round: with the part rotated by {abs(fit.rival_angle):.0f}° another map fits about as "
             f"well (its score is worse by {fit.rival_margin:.2f})"
         )
     if not 1 / STRETCHED < fit.stretch < STRETCHED:

@@ -54,7 +54,7 @@ class LearnedMethod(PairMethod):
         super().__init__(matcher.config, {**matcher.card, "name": named})
         if adapt and any(term.takes_truth for term in self.loss().terms()):
             raise ValueError(
-                f"adapt={adapt}: the loss of {self.name} takes the ground truth, which a pair to match has not"
+                f"adapt={adapt}: the loss of {self.name} needs the ground truth, which a pair to be matched does not have"
             )
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""From two files, or meshes, as they come to surfaces that can be matched: read, repaired, in common units.
+"""Preparation: two files or meshes are read, repaired and brought to common units.
 
 Nothing here needs torch.
 """
@@ -31,7 +31,7 @@ from partwhole.store.arguments import Progress, in_short
 
 
 class Templates:
-    """Holds what was computed of the last wholes, in memory.
+    """Keeps what was computed for the last wholes in memory.
 
     Parameters
     ----------
@@ -325,7 +325,7 @@ def _taken(given: ScanLike, role: Literal["part", "whole"], repair: bool | None)
     except ValueError as unusable:
         raise fault or unusable from None
     if fault is not None:
-        notes.append(f"the {role} could not be taken as it is ({fault}), so it was repaired")
+        notes.append(f"the {role} could not be used as it is ({fault}), so it was repaired")
     if not result.report.is_clean:
         notes.append(f"{role}, repaired: {result.summary()}; vertices are numbered as after the repair, not as given")
     return result.mesh, notes
@@ -388,9 +388,9 @@ def scaling_of(units: str | float, part_area: float, whole_area: float) -> Scali
     share = part_area / whole_area
     several = tuple(math.sqrt(wanted / share) for wanted in _SHARES)
     if units == "any":
-        return Scaling(several, "the scale is not known, as was said; several are tried")
+        return Scaling(several, "the scale is unknown (units='any'); several are tried")
     if units == "same":
-        return Scaling((1.0,), "the same units, as given")
+        return Scaling((1.0,), "the same units (units='same')")
     if units != "auto":
         factor, reason = _given(units)
         return Scaling((factor,), reason)
@@ -404,7 +404,7 @@ def scaling_of(units: str | float, part_area: float, whole_area: float) -> Scali
             factor = max(fitting)
             return Scaling(
                 (factor,),
-                f"the part has {share:.3g} times the area of the whole, so its lengths are taken times {factor:.6g}"
+                f"the part has {share:.3g} times the area of the whole, so its lengths are multiplied by {factor:.6g}"
                 f"{_as_units(factor)}: {percent(share * factor**2)} of the area",
                 several,
             )
@@ -427,7 +427,7 @@ def _given(units: str | float) -> tuple[float, str]:
             f"units={text!r} must be 'auto', 'same', 'any', a positive factor such as 0.001, or the units of part and "
             f"whole such as 'mm:m' ({', '.join(LENGTHS)})"
         )
-    return factor, f"lengths of the part are taken times {factor:.6g}, as given"
+    return factor, f"lengths of the part are multiplied by {factor:.6g}, as given"
 
 
 def _as_units(factor: float) -> str:

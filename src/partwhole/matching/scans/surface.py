@@ -95,13 +95,13 @@ def prepare_surface(mesh: Mesh, role: Literal["part", "whole"], *, most_vertices
         if pieces.n_vertices > max(_MOST, _WORTHWHILE * most_vertices):
             raise ValueError(
                 f"{mesh.name}: its {mesh.n_vertices} vertices can't be made fewer than {pieces.n_vertices}, which are too "
-                "many to match, since they lie on boundaries or where the surface is no manifold; mend it with pw.repair, or "
-                "remesh it"
+                "many to match, since they lie on boundaries or where the surface is not a manifold; fix it with pw.repair, "
+                "or remesh it"
             )
         notes.append(f"the {role} is matched with {pieces.n_vertices} of its {mesh.n_vertices} vertices")
     turned, flipped = _outwards(pieces)
     if flipped:
-        notes.append(f"{counted(flipped, 'face')} of the {role} were turned over, so that all face outwards")
+        notes.append(f"{counted(flipped, 'face')} of the {role} were flipped, so that all point outwards")
     if flipped > pieces.n_faces / 2:
         warnings.append(
             f"the {role} was inside out; if that is because its coordinates are mirrored (x for −x, say), left and right are "

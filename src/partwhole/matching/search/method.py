@@ -63,7 +63,7 @@ class Method(ABC):
         """Part and whole seen together: features whose similarity makes a map; several where several maps are possible."""
 
     def fingerprint(self) -> str:
-        """A hash of all that its maps depend on: the key of what is kept in the cache."""
+        """A hash of everything that its maps depend on, for the keys of the cache."""
         return hash_of({"method": type(self).__qualname__, "config": self.config.to_json(), "card": self.card})
 
     def fit(self, pairs: Any, **options: Any) -> Method:

@@ -1,9 +1,8 @@
-"""Where a part lies: orientations and rigid alignment, and maps in which features, distances and place decide.
+"""Where a part lies: orientations and rigid alignment; maps in which features, distances and positions decide.
 
-The latter are for features that do not depend on how surfaces lie in space. Such features may take left for right, or one
-limb for another, where few things tell the two apart. What most of the part agrees on then decides: guaranteed distances
-between vertices must be those between their images, other distances must lie within the bounds of the criterion, and the
-part, aligned to the whole, shows about where a vertex belongs.
+Features that do not depend on orientation may confuse left and right, or two limbs, where they differ little. What most of
+the part agrees on then decides: guaranteed distances between vertices must be those between their images, other distances
+must lie within the bounds of the criterion, and the part, aligned to the whole, shows about where a vertex belongs.
 """
 
 from __future__ import annotations
@@ -112,7 +111,7 @@ def axis_rotations(angle: Float[Tensor, "*batch"], axis: Axis) -> Float[Tensor, 
 
 
 def yaws(surface: Surface, steps: int, vertical: Axis) -> Iterator[tuple[float, Surface]]:
-    """Angles about the vertical, full circle in so many steps, and the surface turned by each."""
+    """Yaw angles, a full circle in equal steps, and the surface rotated by each."""
     for number in range(steps):
         angle = 2 * math.pi * number / steps
         yield angle, turned(surface, angle, vertical)

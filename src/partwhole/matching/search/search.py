@@ -1,4 +1,4 @@
-"""The search: a pair is matched at several orientations, and scales where these are unknown, and the best map is taken."""
+"""The search: a pair is matched at several orientations, and scales if unknown, and the best map is kept."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class SearchResult:
     ----------
     pair : the surfaces, standing upright and at this scale
     factor : by which the part was scaled
-    up : the axis that was taken for the vertical, of the part and of the whole
+    up : the axis assumed to be vertical, of the part and of the whole
     candidates : the maps at all yaws
     chosen : the best of them
     landmarks : what landmarks say at this scale; None: there are none
@@ -233,7 +233,7 @@ class _Search:
         return _best([self.at(middle, (one, of_whole[0]), FEW_YAWS, self.any_way_up) for one in of_part]).up
 
     def at_its_scale(self, axes: tuple[str, str], alignments: int) -> SearchResult:
-        """At the assumed scale, or at the one that distances ask for, if that may be and scores better."""
+        """At the assumed scale, or at the one that distances suggest, if that is allowed and scores better."""
         found = self.at(self.factors[0], axes, self.yaw_steps, alignments)
         if not self.others or _agree(stretch := found.stretch, OTHER_SCALE) or not 0 < stretch < math.inf:
             return found
@@ -251,7 +251,7 @@ class _Search:
         return _best([self.at(factor, axes, min(FEW_YAWS, self.yaw_steps)) for factor in factors])
 
     def corrected(self, guessed: SearchResult) -> SearchResult:
-        """At a guessed scale, or at the one that the distances of its map ask for, if that scores better."""
+        """At a guessed scale, or at the one that the distances of its map suggest, if that scores better."""
         stretch = guessed.stretch
         correction = min(max(stretch, 1 / LARGEST_CORRECTION), LARGEST_CORRECTION) if math.isfinite(stretch) else 1.0
         scales = (guessed.factor, guessed.factor * correction)
@@ -294,7 +294,7 @@ def candidates_at(
     alignments: int = 0,
     landmarks: LandmarkDistances | None = None,
 ) -> list[Candidate]:
-    """The maps with the part turned about the vertical, full circle in so many steps, and the whole likewise.
+    """The maps with the part, and the whole, rotated about the vertical, a full circle in equal steps.
 
     Of a large part some vertices are matched at first, and all of them at the yaws that may still be the best. The best maps
     are then refined by rigid alignment.
@@ -511,7 +511,7 @@ class WholeEncodings:
         Parameters
         ----------
         whole : the surface, upright
-        up : the axis that was taken for the vertical
+        up : the axis assumed to be vertical
         yaw_steps : angles, full circle
         """
         what = "encodings", self._method, up, yaw_steps

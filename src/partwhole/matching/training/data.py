@@ -53,7 +53,7 @@ def training_data(
     watch: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> TrainingData:
-    """All pairs of a run, prepared; what was prepared before is taken as it is.
+    """All pairs of a run, prepared; prepared pairs are used as they are.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def training_data(
     if pairs is None:
         raise ValueError("pairs must be a data set or a list of pw.datasets.Pair, got None")
     if teacher is not None and not config.loss.correspondence_weight:
-        raise ValueError("a teacher is not listened to with correspondence_weight=0; give it a weight, such as 3")
+        raise ValueError("a teacher has no effect with correspondence_weight=0; give it a weight, such as 3")
 
     def prepared(given: Sequence | PreparedPairs) -> PreparedPairs:
         if not isinstance(given, PreparedPairs):
@@ -96,12 +96,12 @@ def check_streamed(config: TrainingConfig, *, loss: Loss | None = None, teacher:
         raise ValueError("the pairs of a recipe bring their ground truth; leave the teacher out")
     if wanted is not None:
         raise ValueError(
-            f"the term {wanted!r} of the loss takes distances, which the pairs of a recipe do not bring; use "
+            f"the term {wanted!r} of the loss needs distances, which the pairs of a recipe do not have; use "
             "preset('default'), or distortion_weight=0 and correspondence_weight=1"
         )
     if "signatures" in config.network.inputs:
         raise ValueError(
-            f"inputs={config.network.inputs!r} takes signatures, which the pairs of a recipe do not bring; use 'invariants' "
+            f"inputs={config.network.inputs!r} needs signatures, which the pairs of a recipe do not have; use 'invariants' "
             "or 'xyz'"
         )
     if config.optimisation.cosine_epochs is not None:
@@ -134,7 +134,7 @@ def prepared_for(
     teacher: Method | None = None,
     **options: Any,
 ) -> PreparedPairs:
-    """What training takes of the pairs: with distances and the ground truth where something asks for them.
+    """The pairs as training needs them: with distances and ground truth where something uses them.
 
     Parameters
     ----------

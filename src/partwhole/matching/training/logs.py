@@ -182,14 +182,16 @@ def _read(path: Path) -> list[Row]:
     header = _fields(lines[0]) if lines else []
     needed = {*_KEYS[path.stem], _CLOCK}
     if lines and not needed <= set(header):
-        raise ValueError(f"{path} has the columns {header}, not {sorted(needed)}: it is no log of a run; move it away")
+        raise ValueError(
+            f"{path} has the columns {header}, not {sorted(needed)}: it is not the log of a run; move it away"
+        )
     kinds = [_KINDS.get(name, float) for name in header]
     rows = []
     for number, line in enumerate(lines[1:], 2):
         try:
             values = [kind(field) for kind, field in zip(kinds, _fields(line), strict=True)]
         except ValueError:
-            raise ValueError(f"line {number} of {path} is damaged: {line!r}; mend it or take it out") from None
+            raise ValueError(f"line {number} of {path} is damaged: {line!r}; correct or delete it") from None
         rows.append(dict(zip(header, values, strict=True)))
     return rows
 

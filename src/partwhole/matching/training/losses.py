@@ -1,4 +1,4 @@
-"""What training makes small: how much a soft map distorts the distances that can be trusted, and how far it is from
+"""Losses of a soft map: how much it distorts the distances that can be trusted, and how far it is from
 keeping areas.
 
 A loss is an object that is called with a soft map, the part and the whole. Losses add up: `WormholeLoss(1e3) +
@@ -232,9 +232,13 @@ class OrthogonalityLoss(Loss):
     def __call__(self, P: Float[Tensor, "p n"], part: Surface, whole: Surface) -> Float[Tensor, ""]:
         k = min(self.eigenpairs, part.values.shape[-1], whole.values.shape[-1])
         C = functional_map_of(P, part, whole, k)
-        rank = (part.values[:k] < whole.values[:k].max()).sum()
-        J = torch.diag((torch.arange(k, device=P.device) < rank).to(P.dtype))
-        return self.weight * (C @ C.T - J).square().sum()
+        return self.weight * (C @ C.T - partial_identity(part, whole, k).to(C)).square().sum()
+
+
+def partial_identity(part: Surface, whole: Surface, k: int) -> Float[Tensor, "k k"]:
+    """J_r: the identity up to row r, the number of eigenvalues of the part, of k, below the largest of those of the whole."""
+    rank = (part.values[:k] < whole.values[:k].max()).sum()
+    return torch.diag((torch.arange(k, device=part.values.device) < rank).to(part.values.dtype))
 
 
 @dataclass(frozen=True)

@@ -198,7 +198,7 @@ def _each_once(
         if known is not None:
             if pair.ground_truth is None or len(pair.ground_truth) == 0:
                 raise ValueError(
-                    f"{pair.name} has no ground truth, which the correspondence loss takes; leave such pairs out with "
+                    f"{pair.name} has no ground truth, which the correspondence loss needs; leave such pairs out with "
                     "pairs.where(...), or set correspondence_weight to 0"
                 )
             known.append(pair.ground_truth.rounded(pair.whole.vertices))

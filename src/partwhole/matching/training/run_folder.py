@@ -1,4 +1,4 @@
-"""The folder of a training run: weights, what is needed to go on, and logs."""
+"""The folder of a training run: weights, the state to resume from, and logs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class RunState:
         if not np.isfinite(rows).all():
             first = self.iteration + int(np.argmin(np.isfinite(rows).all(axis=1))) + 1
             raise ValueError(
-                f"the loss is not a finite number in iteration {first}; lower learning_rate, or look for damaged surfaces"
+                f"the loss is not a finite number in iteration {first}; lower learning_rate, or check for damaged surfaces"
             )
         self.losses.extend(rows.tolist())
         self.iteration += len(rows)
@@ -202,7 +202,7 @@ class RunFolder:
         if changed:
             raise ValueError(
                 f"the run in {self.folder} had {changed[0]}={theirs[changed[0]]!r}, now it is {ours[changed[0]]!r}; "
-                "go on with the same choices, or begin another run in another folder"
+                "resume it with the same settings, or start a new run in another folder"
             )
         if card["loss"] != repr(self.loss):
             raise ValueError(f"the run in {self.folder} had the loss {card['loss']}, now it is {self.loss!r}")
@@ -218,7 +218,7 @@ class RunFolder:
             was, now = card.get("network", "DiffusionNet"), type(network).__name__
             sizes = " of another size" if was == now else f", and now it is {now}"
             raise ValueError(
-                f"the run in {self.folder} had the network {was}{sizes}; give the same to go on: network={was}(...)"
+                f"the run in {self.folder} had the network {was}{sizes}; give the same to resume it: network={was}(...)"
             )
 
 
@@ -296,7 +296,7 @@ def check_folder(folder: str | Path | None, *, resume: bool) -> None:
     """Raise ValueError unless a run can be recorded there; said before anything that takes time."""
     if folder is None:
         if resume:
-            raise ValueError("resume=True needs the folder of the run that is to go on")
+            raise ValueError("resume=True needs the folder of the run to resume")
         return
     checked_path("folder", folder)
     if Path(folder).exists() and not Path(folder).is_dir():

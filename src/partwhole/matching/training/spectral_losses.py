@@ -8,13 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from partwhole.matching.network.surface import Surface
 from partwhole.matching.readout.maps import functional_map_of
-from partwhole.matching.training.losses import FeatureLoss
+from partwhole.matching.training.losses import FeatureLoss, partial_identity
 from partwhole.spectral.regularised import Penalty, regularised_map
 from partwhole.store.arguments import check_number
 
@@ -117,8 +116,7 @@ class SpectralLoss(FeatureLoss):
         C = self.solve(of_whole, of_part, whole, part)
         back = self.solve(of_part, of_whole, part, whole)
         k = len(C)
-        rank = (part.values[:k] < whole.values[:k].max()).sum()
-        J = torch.diag((torch.arange(k, device=C.device) < rank).to(C.dtype))
+        J = partial_identity(part, whole, k).to(C)
         loss = self.bijective * (C @ back - J).square().sum() + self.orthogonal * (C @ C.T - J).square().sum()
         if self.coupled:
             loss = loss + self.coupled * (C - functional_map_of(P, part, whole, k)).square().sum()

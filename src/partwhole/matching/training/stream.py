@@ -1,4 +1,4 @@
-"""`PairStream`: generated pairs that other processes make while training goes on, so that few of them are seen twice.
+"""`PairStream`: pairs that other processes generate during training, so that few of them are used twice.
 
 Pairs come in blocks. A block is decided by its number alone, and so is the iteration from which on it is drawn from: a run
 takes the same pairs on any machine, and waits where these are not made yet.

@@ -88,7 +88,7 @@ def train(
     progress: Progress | None = None,
     heartbeat: Callable[[RunState], None] | None = None,
 ) -> TrainingRun:
-    """Train a network to match the parts to the wholes, without ground truth unless the loss asks for it.
+    """Train a network to match parts to wholes, without ground truth unless the loss needs it.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ def _evaluate(network: Network, loss: Loss, config: TrainingConfig, state: RunSt
 
 
 def mean_loss(network: Network, loss: Loss, prepared: PreparedPairs, config: TrainingConfig) -> float:
-    """Of all pairs, without augmentation and dropout: what can be validated without ground truth."""
+    """The mean loss of all pairs, without augmentation and dropout, for validation without ground truth."""
     with torch.no_grad():
         terms = [
             losses_of_pair(network, loss, *prepared.surfaces(p, w), config, augment=False).sum()

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 
 from partwhole.criterion.distances import PartDistances, threshold
 from partwhole.criterion.loops import check_piece_of_sphere
-from partwhole.criterion.result import Kind, guaranteed_mask
+from partwhole.criterion.result import CriterionKind, guaranteed_mask
 from partwhole.criterion.thresholds import Boundary
 from partwhole.geodesics import geodesic_distances
 from partwhole.geodesics.distances import DistanceMethod, distances_from_each
@@ -33,9 +33,9 @@ class TrustRow:
 
     vertex: int
     distances: Float[np.ndarray, "n"]
-    thresholds: dict[Kind, Float[np.ndarray, "n"]]
+    thresholds: dict[CriterionKind, Float[np.ndarray, "n"]]
 
-    def guaranteed(self, kind: Kind) -> Bool[np.ndarray, "n"]:
+    def guaranteed(self, kind: CriterionKind) -> Bool[np.ndarray, "n"]:
         """D ≤ K (1 + rtol)"""
         mask = guaranteed_mask(self.distances, self.thresholds[kind], RTOL)
         mask[self.vertex] = True
@@ -145,7 +145,7 @@ class TrustExplorer:
         """The pairs of a vertex, by every criterion that applies."""
         check_vertex(self.mesh, vertex)
         from_vertex = self.to_boundary[:, [vertex]]
-        thresholds: dict[Kind, np.ndarray] = {
+        thresholds: dict[CriterionKind, np.ndarray] = {
             "boundary": threshold(self.nearest[None, [vertex]], self.nearest[None])[0],
             "wormhole": threshold(from_vertex, self.to_boundary, self.straight)[0],
         }
@@ -193,9 +193,11 @@ def why_no_sphere(whole: Mesh | None) -> str | None:
     if whole is None:
         return None
     if not whole.is_closed:
-        return f"the whole, {whole.name}, has {counted(len(whole.boundary_loops), 'boundary loop')}, so it is no sphere"
+        return (
+            f"the whole, {whole.name}, has {counted(len(whole.boundary_loops), 'boundary loop')}, so it is not a sphere"
+        )
     if whole.n_components != 1 or not whole.is_manifold or whole.euler_characteristic != 2:
-        return f"the whole, {whole.name}, is no topological sphere"
+        return f"the whole, {whole.name}, is not a topological sphere"
     return None
 
 

@@ -131,7 +131,7 @@ PACKED = Writer("binary", packed=True).tetrahedron().decode()
     [
         (TEXT.replace("<VTKFile", '<!DOCTYPE a [<!ENTITY b "c">]>\n<VTKFile'), ": the file has a DOCTYPE"),
         (TEXT.replace("</Piece>", ""), ": the XML is damaged: mismatched tag"),
-        (TEXT.replace('type="PolyData"', 'type="ImageData"'), ": a 'ImageData' is no surface; write PolyData (.vtp)"),
+        (TEXT.replace('type="PolyData"', 'type="ImageData"'), ": a 'ImageData' is not a surface; write PolyData (.vtp)"),
         (TEXT.replace("version=\"1.0\" byte", 'compressor="vtkLZ4DataCompressor" byte'), ": the arrays are packed by"),
         (TEXT.replace("UInt32", "UInt7"), ": header_type 'UInt7' or byte_order 'LittleEndian' is none of VTK's"),
         (TEXT.replace("Points>", "Pints>"), ": the points are missing"),
@@ -143,7 +143,7 @@ PACKED = Writer("binary", packed=True).tetrahedron().decode()
         (TEXT.replace("3 6 9 12", "3 6 9 11"), ": the offsets of the Polys do not rise from 0 to 12"),
         (TEXT.replace("3 6 9 12", "3 9 6 12"), ": the offsets of the Polys do not rise"),
         (TEXT.replace('format="ascii"', 'format="morse"'), ": the points are in the format 'morse'"),
-        (TEXT.replace('format="ascii"', 'format="binary"'), ": the points are no base64"),
+        (TEXT.replace('format="ascii"', 'format="binary"'), ": the points are not base64"),
         (TEXT.replace('format="ascii"', 'format="appended" offset="5"'), ": the file ends within the points"),
         (TEXT.replace('format="ascii"', 'format="appended"'), ": line 1: the number of bytes before an array is"),
         (TEXT.replace("2 0 3", "2 0 4"), ": face 3 (cell 3) uses vertex 4, the 4 vertices there are numbered 0 to 3"),
@@ -166,9 +166,9 @@ def test_what_is_packed_is_bounded_by_what_the_file_says(refused):
         struct.pack("<4I", 1, 2000, 0, len(block)): ": the points are damaged: a block has 1000 bytes, not 2000",
         struct.pack("<4I", 1, 0, 0, len(block)): ": the points are damaged: a block is empty",
         struct.pack("<4I", 1, 1 << 31, 0, len(block)): ": the points would be more than 100 times as large as the file",
-        struct.pack("<4I", 1 << 30, 8, 0, len(block)): ": the points are no base64",
+        struct.pack("<4I", 1 << 30, 8, 0, len(block)): ": the points are not base64",
         struct.pack("<4I", 1, 10, 0, 1 << 30): ": the file ends within the points",
-        struct.pack("<4I", 1, 1000, 7, len(block)): ": the points have 7 bytes, which are no numbers of type Float32",
+        struct.pack("<4I", 1, 1000, 7, len(block)): ": the points have 7 bytes, which are not numbers of type Float32",
     }
     for head, said in cases.items():
         assert refused(packed_points(head, block), "x.vtp").startswith(said)

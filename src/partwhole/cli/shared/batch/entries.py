@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from partwhole.cli.shared.batch.kind import Kind
+from partwhole.cli.shared.batch.kind import BatchKind
 from partwhole.cli.shared.console import Console
 from partwhole.cli.shared.options import below, check_folder, is_method
 from partwhole.datasets.synthetic.folder import mesh_files, named_surface, surface_files
@@ -28,7 +28,7 @@ _ALSO = {"scan": "part", "template": "whole"}
 
 
 @dataclass(frozen=True)
-class Entry:
+class BatchEntry:
     """A pair: the files of a part and of its whole, the name of the folder of the result, and files of landmarks."""
 
     name: str
@@ -50,8 +50,8 @@ class Request:
     many : False for a single pair of files, whose results go into the folder itself
     """
 
-    kind: Kind
-    entries: Sequence[Entry]
+    kind: BatchKind
+    entries: Sequence[BatchEntry]
     folder: Path
     listed: Path | None = None
     many: bool = True
@@ -91,7 +91,7 @@ class Request:
         check_folder(folder, self.writes, reads, option=option)
 
 
-def requested(kind: Kind, part: Path | None, whole: Path | None, pairs: Path | None) -> Request:
+def requested(kind: BatchKind, part: Path | None, whole: Path | None, pairs: Path | None) -> Request:
     """The pairs that two arguments, files or folders, or a list name."""
     both = f"a {kind.part} and a {kind.whole}"
     if pairs is not None:
@@ -102,7 +102,7 @@ def requested(kind: Kind, part: Path | None, whole: Path | None, pairs: Path | N
     if part is None or whole is None:
         raise ValueError(f"give {both}, or --pairs with a list of them")
     if not (part.is_dir() or whole.is_dir()):
-        return Request(kind, [Entry("", part, whole)], Path(f"{part.stem}-{kind.result}"), many=False)
+        return Request(kind, [BatchEntry("", part, whole)], Path(f"{part.stem}-{kind.result}"), many=False)
     listed = list_beside(part, whole)
     entries = pair_folders(part, whole, kind=kind) if listed is None else read_list(listed, part, whole, kind=kind)
     return Request(kind, entries, Path(f"{part.resolve().stem}-{kind.result_of_many}"), listed)
@@ -116,8 +116,8 @@ def existing_surface(path: Path) -> Path:
 
 
 def read_list(
-    path: Path, parts: Path | None = None, wholes: Path | None = None, *, kind: Kind | None = None
-) -> list[Entry]:
+    path: Path, parts: Path | None = None, wholes: Path | None = None, *, kind: BatchKind | None = None
+) -> list[BatchEntry]:
     """Pairs from a CSV file: columns part and whole, or scan and template, and name where there is one.
 
     Cells are paths relative to the folder of the file, or names of files, with or without their extensions, in the folders
@@ -140,17 +140,17 @@ def read_list(
             f"{path} has the columns {', '.join(cell.strip() for cell in rows[0])}; it should have part and whole, or "
             "scan and template, and may have name: rename them in its first line"
         )
-    entries: list[Entry] = []
+    entries: list[BatchEntry] = []
     for number, row in enumerate(rows, start=1):
         cells = {name: row[place].strip() for name, place in columns.items() if place < len(row)}
         if not cells.get("part") or not cells.get("whole"):
             raise ValueError(f"{path}, pair {number}: {','.join(row)!r} should be part,whole or part,whole,name")
         part, whole = known.part(cells["part"]), known.whole(cells["whole"])
-        entries.append(Entry(cells.get("name") or _called(part, whole, kind), part, whole))
+        entries.append(BatchEntry(cells.get("name") or _called(part, whole, kind), part, whole))
     return _with_unique_names(entries, kind)
 
 
-def pair_folders(parts: Path, wholes: Path, *, kind: Kind | None = None) -> list[Entry]:
+def pair_folders(parts: Path, wholes: Path, *, kind: BatchKind | None = None) -> list[BatchEntry]:
     """The pairs of two paths, at least one of which is a folder of meshes.
 
     A single whole is that of every part; several must have the names of their parts.
@@ -162,7 +162,7 @@ def pair_folders(parts: Path, wholes: Path, *, kind: Kind | None = None) -> list
         others = [part for part in of_parts if not (part.exists() and part.samefile(whole))]
         if not others:
             raise ValueError(f"{parts} holds no mesh but the whole, {whole}; give a folder of parts")
-        return _with_unique_names([Entry(_called(part, whole, kind), part, whole) for part in others], kind)
+        return _with_unique_names([BatchEntry(_called(part, whole, kind), part, whole) for part in others], kind)
     by_name: dict[str, list[Path]] = {}
     for whole in of_wholes:
         by_name.setdefault(whole.stem, []).append(whole)
@@ -172,10 +172,10 @@ def pair_folders(parts: Path, wholes: Path, *, kind: Kind | None = None) -> list
             f"which of the {len(of_wholes)} meshes in {wholes} is the whole of {alone[0].name}? name them alike, or give "
             "--pairs a list with the columns part,whole"
         )
-    return _with_unique_names([Entry(part.stem, part, by_name[part.stem][0]) for part in of_parts], kind)
+    return _with_unique_names([BatchEntry(part.stem, part, by_name[part.stem][0]) for part in of_parts], kind)
 
 
-def landmark_files(entry: Entry, given: list[Path], *, many: bool) -> tuple[Path, ...]:
+def landmark_files(entry: BatchEntry, given: list[Path], *, many: bool) -> tuple[Path, ...]:
     """The files of landmarks of a pair: as given; or, where the first is a folder, the one in it that is named like the part.
 
     Without such a file there are no landmarks.
@@ -268,7 +268,7 @@ def _rows(path: Path) -> list[list[str]]:
     return rows
 
 
-def _called(part: Path, whole: Path, kind: Kind | None) -> str:
+def _called(part: Path, whole: Path, kind: BatchKind | None) -> str:
     return part.stem if kind is not None and kind.named_after_part else f"{part.stem}-{whole.stem}"
 
 
@@ -276,7 +276,7 @@ def _folder_name(name: str) -> str:
     return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "pair"
 
 
-def _with_unique_names(entries: list[Entry], kind: Kind | None) -> list[Entry]:
+def _with_unique_names(entries: list[BatchEntry], kind: BatchKind | None) -> list[BatchEntry]:
     """The same with names of folders that differ, also without regard to case, and none that of a file for all pairs."""
     of_all = () if kind is None else (kind.table, *kind.of_all)
     taken, counts = {LIST, *(pattern.partition("/")[0] for pattern in of_all)}, Counter[str]()

@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Kind:
+class BatchKind:
     """A command that works through many pairs, each into a folder of its own.
 
     Attributes

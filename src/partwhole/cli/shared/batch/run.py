@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from partwhole.cli.shared.batch.entries import Entry
-from partwhole.cli.shared.batch.kind import FAILED, Kind
+from partwhole.cli.shared.batch.entries import BatchEntry
+from partwhole.cli.shared.batch.kind import FAILED, BatchKind
 from partwhole.cli.shared.console import Console, write_text
 from partwhole.mesh.formats.common import counted
 
@@ -18,11 +18,11 @@ Rows = list[dict[str, Any]]
 
 
 def work_through(
-    entries: Sequence[Entry],
+    entries: Sequence[BatchEntry],
     folder: Path,
-    kind: Kind,
+    kind: BatchKind,
     choices: Mapping[str, Any],
-    one: Callable[[Entry, Path], dict[str, Any]],
+    one: Callable[[BatchEntry, Path], dict[str, Any]],
     console: Console,
 ) -> Rows:
     """A row for each pair. Pairs that were finished before, with the same files and options, are not processed again.
@@ -56,14 +56,14 @@ def work_through(
     return rows
 
 
-def count_states(rows: Rows, kind: Kind) -> str:
+def count_states(rows: Rows, kind: BatchKind) -> str:
     """How many pairs are done, were finished before, and failed."""
     states = [row["state"] for row in rows]
     kinds = [(state, states.count(state)) for state in kind.states]
     return f"{counted(len(rows), kind.noun)}: " + ", ".join(f"{count} {state}" for state, count in kinds if count)
 
 
-def raise_failures(rows: Rows, kind: Kind) -> None:
+def raise_failures(rows: Rows, kind: BatchKind) -> None:
     """Raise ValueError if a pair failed, with the reason of the first."""
     failed = [row for row in rows if row["state"] == FAILED]
     if failed:
@@ -73,7 +73,9 @@ def raise_failures(rows: Rows, kind: Kind) -> None:
         )
 
 
-def _outcome(entry: Entry, place: Path, kind: Kind, one: Callable[[Entry, Path], dict[str, Any]]) -> dict[str, Any]:
+def _outcome(
+    entry: BatchEntry, place: Path, kind: BatchKind, one: Callable[[BatchEntry, Path], dict[str, Any]]
+) -> dict[str, Any]:
     """State and measures of a pair; a pair that fails, for any reason, must not stop the others."""
     try:
         return {"state": kind.done, **kind.measures(one(entry, place))}
@@ -84,7 +86,7 @@ def _outcome(entry: Entry, place: Path, kind: Kind, one: Callable[[Entry, Path],
     return {"state": FAILED, "reason": " ".join(reason.split())}
 
 
-def _finished(place: Path, entry: Entry, kind: Kind, choices: Mapping[str, Any]) -> dict[str, Any] | None:
+def _finished(place: Path, entry: BatchEntry, kind: BatchKind, choices: Mapping[str, Any]) -> dict[str, Any] | None:
     """The summary of a pair that was finished before, with the same files and choices."""
     try:
         summary = json.loads((place / kind.summary).read_text(encoding="utf-8"))
@@ -98,7 +100,7 @@ def _finished(place: Path, entry: Entry, kind: Kind, choices: Mapping[str, Any])
         return None
 
 
-def _write_table(path: Path, kind: Kind, rows: Rows) -> None:
+def _write_table(path: Path, kind: BatchKind, rows: Rows) -> None:
     text = io.StringIO()
     columns = ("name", kind.part, kind.whole, "state", *kind.columns, "warnings", "reason")
     writer = csv.DictWriter(text, columns, lineterminator="\n")

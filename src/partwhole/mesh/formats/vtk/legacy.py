@@ -43,7 +43,7 @@ def decode(data: bytes) -> Contents:
     reader = _Reader(data, head.end(), head[2].upper() == b"ASCII", int(head[1]))
     kind = b" ".join(reader.line()).upper()
     if kind not in (b"DATASET POLYDATA", b"DATASET UNSTRUCTURED_GRID"):
-        raise FormatError(f"line {reader.line_number}: {shown(kind)} is no surface; write POLYDATA")
+        raise FormatError(f"line {reader.line_number}: {shown(kind)} is not a surface; write POLYDATA")
     points, found, types = None, [], None
     while (words := reader.line()) and words[0].upper() not in _ATTRIBUTES:
         keyword = words[0].upper()
@@ -59,7 +59,7 @@ def decode(data: bytes) -> Contents:
         elif keyword in (b"METADATA", b"FIELD"):
             reader.pass_over()
         else:
-            raise FormatError(f"line {reader.line_number}: {shown(words[0])} is no section of a surface")
+            raise FormatError(f"line {reader.line_number}: {shown(words[0])} is not a section of a surface")
     if points is None:
         raise FormatError("the file has no POINTS")
     cells = Cells.joined(found)
@@ -100,14 +100,14 @@ class _Reader:
     def whole_numbers(self, count: int, kind: list[bytes]) -> Int[np.ndarray, "_"]:
         """The same, of a type without fractions."""
         if kind and kind[0].lower() in (b"float", b"double"):
-            raise FormatError(f"line {self.line_number}: {shown(kind[0])} is no type of vertex numbers")
+            raise FormatError(f"line {self.line_number}: {shown(kind[0])} is not a type for vertex numbers")
         return self.numbers(count, kind).astype(np.int64)
 
     def numbers(self, count: int, kind: list[bytes]) -> Num[np.ndarray, "_"]:
         """The next numbers, of a type that the file names."""
         if not kind or kind[0].lower() not in _TYPES:
             named = shown(kind[0]) if kind else "nothing"
-            raise FormatError(f"line {self.line_number}: {named} is no type of numbers")
+            raise FormatError(f"line {self.line_number}: {named} is not a type of numbers")
         dtype = np.dtype(_TYPES[kind[0].lower()])
         if self._is_text:
             section = _SECTION.search(self._data, max(self._at - 1, 0))

@@ -66,7 +66,7 @@ class _File:
             raise FormatError(f"the XML is damaged: {' '.join(str(error).split())}") from None
         kind, packed = root.get("type"), root.get("compressor")
         if root.tag != "VTKFile" or kind not in ("PolyData", "UnstructuredGrid"):
-            raise FormatError(f"a {_said(kind or root.tag)} is no surface; write PolyData (.vtp)")
+            raise FormatError(f"a {_said(kind or root.tag)} is not a surface; write PolyData (.vtp)")
         if packed not in (None, "", "vtkZLibDataCompressor"):
             raise FormatError(f"the arrays are packed by {_said(packed)}; write them with zlib, or without compression")
         head, order = root.get("header_type", "UInt32"), root.get("byte_order", "LittleEndian")
@@ -114,7 +114,7 @@ class _File:
             return words.floats() if kind[0] == "f" else words.ints()
         data = self._bytes(found, what)
         if len(data) % int(kind[1:]):
-            raise FormatError(f"{what} have {len(data)} bytes, which are no numbers of type {found.get('type')}")
+            raise FormatError(f"{what} have {len(data)} bytes, which are not numbers of type {found.get('type')}")
         return np.frombuffer(data, self.order + kind)
 
     def _bytes(self, found: ElementTree.Element, what: str) -> bytes:
@@ -191,7 +191,7 @@ class _Base64:
         try:
             found = base64.b64decode(text + b"=" * (-len(text) % 4), validate=True)[:size]
         except binascii.Error as error:
-            raise FormatError(f"{what} are no base64: {error}") from None
+            raise FormatError(f"{what} are not base64: {error}") from None
         if len(found) != size:
             raise FormatError(f"the file ends within {what}")
         return found

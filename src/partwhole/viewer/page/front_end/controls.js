@@ -47,7 +47,7 @@ export function bindControls(page) {
     const [file] = at("picture").files;
     if (!file) return;
     const bitmap = await createImageBitmap(file).catch(() => {
-      throw new Error(`${file.name} is no picture that this browser reads`);
+      throw new Error(`${file.name} is not a picture that this browser can read`);
     });
     page.painter.setPicture(bitmap);
     page.draw();

@@ -129,7 +129,7 @@ const SAID = {
     unseen: "made up: the scan saw nothing there",
   },
   distance: "How far the template is from the scan, as a share of √area. Grey: not seen, so there is nothing to compare with.",
-  error: "How far off a vertex is to be expected, on average, as a share of √area.",
+  error: "Expected distance of a vertex from its true position, as a share of √area.",
 };
 
 export function fitLegend(scene, state) {
