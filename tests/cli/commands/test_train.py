@@ -34,7 +34,7 @@ def test_a_run_from_end_to_end(
     out, err = capsys.readouterr()
     assert err.splitlines() == [
         f"note: {own_set} is read as --set folder",
-        f"note: {own_set} is not split into train/ and test/, so all its pairs are taken",
+        f"note: {own_set} is not split into train/ and test/, so all its pairs are used",
         "note: the watched pairs are also trained on",
     ]
     assert "% above 0.15" in out

@@ -96,7 +96,7 @@ def test_a_folder_without_a_split_is_taken_whole(tmp_path: Path) -> None:
     said: list[str] = []
     pairs = pairs_from(folder, None, "test", note=said.append)
     assert (len(pairs), pairs.name) == (2, "mine")
-    assert said[1] == f"{folder} is not split into train/ and test/, so all its pairs are taken"
+    assert said[1] == f"{folder} is not split into train/ and test/, so all its pairs are used"
     said.clear()
     assert len(pairs_from(folder, "folder", "all", note=said.append)) == 2
     assert said == []

@@ -364,7 +364,7 @@ def _print_result(request: TrainRequest, folder: Path, run: TrainingRun, console
     few = max(1, n // 10)
     ends = {"first": float(losses[:few].mean()), "last": float(losses[-few:].mean())}
     console.say(f"{n} iterations in {run.seconds:.1f} s, {1000 * run.seconds / n:.1f} ms each")
-    console.say(f"mean loss: {ends['first']:.4g} in the first tenth of them, {ends['last']:.4g} in the last")
+    console.say(f"mean loss: {ends['first']:.4g} in the first tenth of the iterations,  {ends['last']:.4g} in the last")
     files = {"model": folder / MODEL}
     if run.validated is not None:
         files["validated"] = folder / VALIDATED
@@ -395,6 +395,8 @@ def _list_presets(console: Console) -> None:
     for name, changed in preset_rows():
         console.say(f"  {name:<21} {changed}")
     console.say("--with: name, default, and possible values")
-    for name, default, values in choice_rows():
-        console.say(f"  {name:<21} {default:<14} {values}")
+    rows = choice_rows()
+    width = max(len(name) for name, _, _ in rows)
+    for name, default, values in rows:
+        console.say(f"  {name:<{width}}  {default:<13}  {values}")
     console.finish({"presets": {name: config.to_json() for name, config in PRESETS.items()}})

@@ -246,7 +246,7 @@ def _own(folder: Path, split: Split, tell: Note) -> Pairs:
     if (folder / "parts").is_dir() or not is_split:
         pairs = FolderPairs(folder)
         if split != "all":
-            tell(f"{folder} is not split into train/ and test/, so all its pairs are taken")
+            tell(f"{folder} is not split into train/ and test/, so all its pairs are used")
         return pairs
     if split == "all":
         raise ValueError(f"{folder} is split into train/ and test/: choose one with --split")

@@ -37,7 +37,7 @@ class MethodEntry(NamedTuple):
 METHODS: Mapping[str, MethodEntry] = MappingProxyType(
     {
         "descriptors": MethodEntry("DescriptorMaps", "Functional map from SHOT descriptors; the baseline."),
-        "pfm": MethodEntry("PFM", "Partial functional maps (2017): map and region in turn; minutes a pair."),
+        "pfm": MethodEntry("PFM", "Partial functional maps (2017): map and region alternately; minutes per pair."),
         "fsp": MethodEntry("FSP", "Fully spectral partial matching (2017): a rotated basis of eigenfunctions."),
     }
 )
