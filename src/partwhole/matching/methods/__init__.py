@@ -13,7 +13,7 @@ from partwhole.matching.network.weights import LEARNED, METHODS, check_method_na
 
 if TYPE_CHECKING:
     from partwhole.matching.methods.descriptor_maps import DescriptorMaps
-    from partwhole.matching.methods.direct_match_net import DirectMatchNet, DirectMatchNetLPF
+    from partwhole.matching.methods.direct_match_net import DirectMatchNet, DirectMatchNetLPF, Wormhole
     from partwhole.matching.methods.dpfm import DPFM, DPFMHoles
     from partwhole.matching.methods.fsp import FSP
     from partwhole.matching.methods.geomfmaps import GeomFMaps
@@ -37,6 +37,7 @@ __all__ = [
     "RefinedMethod",
     "RobustFMNet",
     "UnsupervisedDPFM",
+    "Wormhole",
     "built_in_method",
     "learned_method",
     "load_method",
@@ -55,6 +56,7 @@ _HOMES = {
     "RefinedMethod": "refined",
     "RobustFMNet": "robust_fmnet",
     "UnsupervisedDPFM": "unsupervised_dpfm",
+    "Wormhole": "direct_match_net",
 }
 
 

@@ -51,6 +51,7 @@ LEARNED: Mapping[str, MethodEntry] = MappingProxyType(
         "robust-fmnet": MethodEntry("RobustFMNet", "Spectral maps that agree with soft maps (2023); unsupervised."),
         "direct-match-net": MethodEntry("DirectMatchNet", "Distances of all pairs are kept (2024); unsupervised."),
         "direct-match-net-lpf": MethodEntry("DirectMatchNetLPF", "The same with areas kept coarsely; a guess."),
+        "wormhole": MethodEntry("Wormhole", "Distances that can be trusted are kept (2024); unsupervised."),
     }
 )
 # what may follow the name of a method or a built-in model, after a +
