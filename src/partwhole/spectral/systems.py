@@ -1,4 +1,4 @@
-"""Many symmetric systems that differ in their diagonals, solved at once with torch; differentiable, and nothing waits for a GPU."""
+"""Many symmetric systems that differ in their diagonals, solved at once with torch; no result is waited for on a GPU."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def solve_rows(
 ) -> Float[Tensor, "r k"]:
     """c_i = (gram + diag(diagonals_i))⁻¹ right_i for every row i; gram is symmetric, and no diagonal is negative.
 
-    Its gradient takes one more solve with the same factors: with U the rows (gram + diag)⁻¹ ∂/∂c_i, it is −UᵀC for gram, −U ∘ C
-    for the diagonals and U for the right side. Whether a factor exists is not asked, since to ask is to wait for the GPU; the
-    rounding of gram is added to its diagonal, so that it does.
+    Its gradient takes one more solve with the same factors: with U the rows (gram + diag)⁻¹ ∂/∂c_i, it is −UᵀC for gram,
+    −U ∘ C for the diagonals and U for the right side. Whether a factor exists is not asked, since to ask is to wait for the
+    GPU; the rounding of gram is added to its diagonal, so that it does.
 
     Examples
     --------

@@ -11,7 +11,7 @@ import pytest
 import partwhole as pw
 from partwhole.cli.main import main
 from partwhole.cli.shared.config_options import _complete_learned
-from partwhole.experiments.matching.method_comparison import read_rows
+from partwhole.experiments.matching.method_rows import read_rows
 from partwhole.matching.methods import DPFM, learned_method, load_method
 from partwhole.matching.network.weights import LEARNED, method_in
 

@@ -159,7 +159,7 @@ def overlap_of(part: Surface, whole: Surface) -> Bool[Tensor, "n"]:
     return (nearest <= reach) & (whole.mass > 0)
 
 
-# In both losses a choice of vertices is a mask, since the number of those that are chosen would have to be waited for on a GPU.
+# In both losses a choice of vertices is a mask: for the number of those that are chosen a GPU would have to be waited for.
 
 
 def _overlap_loss(logits: Float[Tensor, "n"], covered: Bool[Tensor, "n"], whole: Surface) -> Float[Tensor, ""]:
@@ -171,9 +171,7 @@ def _overlap_loss(logits: Float[Tensor, "n"], covered: Bool[Tensor, "n"], whole:
     return entropy / there.sum()
 
 
-def _contrast_loss(
-    of_part: Float[Tensor, "p f"], of_whole: Float[Tensor, "n f"], part: Surface
-) -> Float[Tensor, ""]:
+def _contrast_loss(of_part: Float[Tensor, "p f"], of_whole: Float[Tensor, "n f"], part: Surface) -> Float[Tensor, ""]:
     """Mean cross entropy of −‖f_i − g_j‖ / 0.07 over at most 512 true matches, drawn at random."""
     assert part.truth is not None
     assert part.truth_shares is not None

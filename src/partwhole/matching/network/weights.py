@@ -56,6 +56,8 @@ LEARNED: Mapping[str, MethodEntry] = MappingProxyType(
 )
 # what may follow the name of a method or a built-in model, after a +
 REFINEMENTS = ("zoomout", "pmf")
+# and after that of a run of a method which learns without ground truth: steps down its loss on the pair itself
+ADAPTATION = "adapt"
 
 
 def models_folder() -> Path:

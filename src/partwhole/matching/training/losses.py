@@ -362,8 +362,8 @@ def loss_of(config: TrainingConfig, *, supervised: bool = True) -> Loss:
     Parameters
     ----------
     config : the weights
-    supervised : False leaves out the correspondence, for pairs whose ground truth is not known; if nothing else is left, the paper's
-        weights are taken for the others
+    supervised : False leaves out the correspondence, for pairs whose ground truth is not known; if nothing else is left, the
+        paper's weights are taken for the others
     """
     weights, size = config.loss, config.loss.map_eigenpairs
     if not (supervised or weights.distortion_weight or weights.orthogonality_weight):
