@@ -99,8 +99,8 @@ def pck_plot(curves: Mapping[str, PckCurve], path: str | Path | None = None, *, 
     for number, (label, curve) in enumerate(curves.items()):
         # there are ten colours
         style = ("-", "--", ":", "-.")[number // 10 % 4]
-        drawn = {"linewidth": 1.8, "linestyle": style, "label": f"{label}: {100 * curve.area:.1f}"}
-        axes.plot(100 * curve.thresholds, 100 * curve.shares, **drawn)
+        label = f"{label}: {100 * curve.area:.1f}"
+        axes.plot(100 * curve.thresholds, 100 * curve.shares, style, linewidth=1.8, label=label)
     limit = limits.pop()
     axes.set(xlim=(0, 100 * limit), ylim=(0, 101))
     axes.set_xlabel("geodesic error × 100")

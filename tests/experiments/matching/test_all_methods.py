@@ -46,44 +46,50 @@ def trainings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
-def test_pfaust_from_training_to_table(
+def test_from_training_to_table(
     words: Callable[..., list[str]],
     tmp_path: Path,
     trainings: list[str],
     undeclared: Callable[..., list[Path]],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    command = words("pfaust", "dpfm,descriptors", "--set", "H", "--seeds", "0,1", "--turn-parts", "--most", "1")
+    command = words(
+        "shrec16", "dpfm-holes,descriptors", "--set", "holes", "--seeds", "0,1", "--turn-parts", "--most", "1"
+    )
     assert main(command) == 0
     text = capsys.readouterr().out
-    assert trainings == ["dpfm-on-pfaust-h/seed-0", "dpfm-on-pfaust-h/seed-1"]
+    assert trainings == ["dpfm-holes-on-shrec16-holes/seed-0", "dpfm-holes-on-shrec16-holes/seed-1"]
     out = tmp_path / "out"
     assert undeclared(out, (*WRITES, *RUNS)) == []
-    assert "PFAUST-H test, 1 pairs" in text
+    assert (
+        "SHREC'16 HOLES training split, test (a split of the contest's training shapes, not its test shapes), 1 pairs"
+        in text
+    )
     assert "features read-out, unrefined; final weights" in text
     found = json.loads((out / "methods.json").read_text())
     assert found["incomplete"] == []
-    rows = {row["method"]: row for row in found["sets"]["pfaust-h"]["rows"]}
-    assert list(rows) == ["descriptors", "descriptors → ZoomOut", "dpfm", "dpfm → ZoomOut"]
-    assert (rows["dpfm"]["published"], rows["dpfm → ZoomOut"]["published"]) == (6.8, None)
-    assert rows["dpfm"]["seeds"] == [0, 1]
-    assert {name: len(values) for name, values in rows["dpfm"]["micro"].items()} == {"as given": 2, "-turned": 2}
-    written = read_rows(out / "rows/pfaust-h/dpfm-on-pfaust-h-seed-1.csv")
-    assert len(written) == 2
+    rows = {row["method"]: row for row in found["sets"]["shrec16-holes"]["rows"]}
+    assert list(rows) == ["descriptors", "dpfm-holes"]
+    assert rows["dpfm-holes"]["published"] == 13.1
+    assert rows["dpfm-holes"]["seeds"] == [0, 1]
+    assert {name: len(values) for name, values in rows["dpfm-holes"]["micro"].items()} == {"as given": 2, "-turned": 2}
+    written = read_rows(out / "rows/shrec16-holes/dpfm-holes-on-shrec16-holes-seed-1.csv")
+    assert len(written) == 1
     curve = curve_of(written[:1])
     assert curve.shares[-1] >= curve.shares[0]
     assert 0 <= curve.area <= 1
-    assert "parts turned at random" in read_rows(out / "rows/pfaust-h-turned/descriptors.csv")[0].protocol
+    assert "parts turned at random" in read_rows(out / "rows/shrec16-holes-turned/descriptors.csv")[0].protocol
 
     # what is there is neither trained nor measured again, and one row that is gone is measured alone
-    file = out / "rows/pfaust-h/descriptors.csv"
+    file = out / "rows/shrec16-holes/descriptors.csv"
     lines = file.read_text().splitlines(keepends=True)
     before = {path: path.read_text() for path in out.glob("rows/*/*.csv") if path != file}
+    # killed in the middle of a line
     file.write_text("".join(lines[:-1]) + lines[-1][:9])
     assert main([*command, "--quiet"]) == 0
     assert len(trainings) == 2
     assert file.read_text().splitlines()[:-1] == [line.strip() for line in lines[:-1]]
-    assert len(read_rows(file)) == 2
+    assert len(read_rows(file)) == 1
     assert {path: path.read_text() for path in before} == before
     assert main([*command, "--quiet", "--with", "rotation=10"]) == 2
     assert "had rotation=90.0, now it is 10.0" in capsys.readouterr().err
@@ -130,10 +136,10 @@ def test_a_run_that_fails_does_not_lose_the_others(
         raise RuntimeError("CUDA out of memory")
 
     monkeypatch.setattr(study, "train", train)
-    command = words("pfaust", "geomfmaps,descriptors", "--set", "M", "--most", "1", "--seeds", "0", "--no-refined")
+    command = words("shrec16", "geomfmaps,descriptors", "--set", "cuts", "--most", "1", "--seeds", "0", "--no-refined")
     assert main(command) == 1
     out, err = capsys.readouterr()
-    assert "geomfmaps-on-pfaust-m-seed-0 is not complete: all 1 runs failed" in err
+    assert "geomfmaps-on-shrec16-cuts-seed-0 is not complete: all 1 runs failed" in err
     assert "descriptors" in out
 
 

@@ -179,7 +179,7 @@ def train(
             method=method,
         )
         folder = output or Path(f"{request.label}-seed{config.optimisation.seed}")
-    machine = {"workers": workers, "cache": cache, "capture": capture}
+    machine: dict[str, Any] = {"workers": workers, "cache": cache, "capture": capture}
     _run(request, folder, console, resume=resume is not None, **machine)
 
 
@@ -235,11 +235,11 @@ def _run(
     options = {"device": request.device, "cache": open_cache(cache, console), "workers": workers}
     try:
         with plain_memory_errors(), console.stage_progress() as report:
+            once: dict[str, Any] = {"resume": resume, "capture": capture}
             if isinstance(sources, _Sources):
-                once = {"resume": resume, "capture": capture}
                 run = _trained(request, sources, folder, console, report, once=once, options=options)
             else:
-                run = _trained_on_recipe(request, sources, folder, console, report, resume=resume, workers=workers)
+                run = _trained_on_recipe(request, sources, folder, console, report, once=once, workers=workers)
     except ValueError:
         # if the data turn out to be others, the run keeps those it had
         before.write(folder)
@@ -288,7 +288,7 @@ def _trained_on_recipe(
     console: Console,
     report: StageProgress,
     *,
-    resume: bool,
+    once: dict[str, Any],
     workers: int | None,
 ) -> TrainingRun:
     """Train while other processes make the pairs; blocks of these stay in the folder of the run until it is complete."""
@@ -302,7 +302,7 @@ def _trained_on_recipe(
         knobs: dict[str, Any] = {"device": request.device, "workers": workers, "progress": beat.progress}
         made: dict[str, Any] = {"blocks": request.blocks, "folder": kept, "note": console.note}
         with PairStream(recipe, request.config, **knobs, **made) as stream:
-            run = train(stream, request.config, start=start, folder=folder, resume=resume, heartbeat=beat, **knobs)
+            run = train(stream, request.config, start=start, folder=folder, heartbeat=beat, **once, **knobs)
     shutil.rmtree(kept)
     return run
 

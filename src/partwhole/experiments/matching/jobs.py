@@ -202,7 +202,8 @@ def run_apart(
     logs.mkdir(parents=True, exist_ok=True)
     threads = str(max(1, (os.cpu_count() or 1) // parallel))
     shared = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), threads)
-    waiting, running, done = list(jobs), [], 0
+    waiting, done = list(jobs), 0
+    running: list[subprocess.Popen[bytes]] = []
     try:
         while waiting or running:
             while waiting and len(running) < parallel:

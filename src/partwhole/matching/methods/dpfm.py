@@ -84,7 +84,7 @@ class DPFMNetwork(Network):
         self.before, self.attention = nn.Linear(width, width), Attention(width)
         self.overlap = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 1))
 
-    def encode(self, surface: Surface) -> Float[Tensor, "n f"]:
+    def encode(self, surface: Surface) -> Float[Tensor, "*batch n f"]:
         return self.features.encode(surface)
 
     def pair(
