@@ -54,7 +54,16 @@ def test_from_training_to_table(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     command = words(
-        "shrec16", "dpfm-holes,descriptors", "--set", "holes", "--seeds", "0,1", "--turn-parts", "--most", "1"
+        "shrec16",
+        "dpfm-holes,descriptors",
+        "--set",
+        "holes",
+        "--seeds",
+        "0,1",
+        "--turn-parts",
+        "--no-refined",
+        "--most",
+        "1",
     )
     assert main(command) == 0
     text = capsys.readouterr().out

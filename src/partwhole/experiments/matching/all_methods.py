@@ -40,7 +40,7 @@ WRITES = (
     *("rows/*/*.csv", "logs/*.log"),
 )
 _NOTES = (
-    "Vertices of all pairs are pooled (micro) unless a column says macro; mean ± standard deviation (of a sample) over seeds.",
+    "Vertices of all pairs are pooled (micro) unless a column says macro; mean ± standard deviation over seeds (n − 1).",
     "Published methods are measured by their own maps, models as match uses them.",
     "→ ZoomOut: from 20 to 150 eigenpairs. → adapted: 15 steps of test-time adaptation.",
 )
