@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from partwhole.spectral import penalties, regularised_map
+from partwhole.spectral.systems import solve_rows
 
 
 @pytest.fixture
@@ -42,6 +43,26 @@ def test_the_gradient_reaches_the_descriptors(problem) -> None:
 
     inputs = [tensors[name].requires_grad_(True) for name in ("of_part", "of_whole")]
     assert torch.autograd.gradcheck(solved, inputs)
+
+
+def test_rows_and_their_gradients_are_those_of_dense_systems() -> None:
+    torch.manual_seed(0)
+    F = torch.randn(6, 4, dtype=torch.float64)
+    gram, diagonals, right = F @ F.T, torch.rand(5, 6).double() + 0.1, torch.randn(5, 6).double()
+    each = [torch.linalg.solve(gram + torch.diag(row), b) for row, b in zip(diagonals, right, strict=True)]
+    torch.testing.assert_close(solve_rows(gram, diagonals, right), torch.stack(each))
+    inputs = [tensor.requires_grad_(True) for tensor in (F, diagonals, right)]
+    assert torch.autograd.gradcheck(lambda F, d, r: solve_rows(F @ F.T, d, r), inputs)
+
+
+def test_a_row_without_a_penalty_is_solved_in_single_precision() -> None:
+    # of rank 1, and two of the four diagonals are 0: no system but for rounding
+    gram = torch.outer(torch.ones(4), torch.ones(4))
+    found = solve_rows(gram, torch.tensor([[0.0, 0.0, 1.0, 1.0]]), torch.ones(1, 4))
+    assert found.isfinite().all()
+    torch.testing.assert_close(
+        gram @ found[0] + torch.tensor([0.0, 0, 1, 1]) * found[0], torch.ones(4), atol=1e-3, rtol=0
+    )
 
 
 def test_the_resolvent_is_that_of_a_complex_number() -> None:

@@ -96,15 +96,24 @@ def pck_plot(curves: Mapping[str, PckCurve], path: str | Path | None = None, *, 
         raise ValueError(f"{path}: figures are saved as {', '.join(endings)}")
     figure = Figure(figsize=(5.6, 4.0), dpi=200, facecolor="white", layout="constrained")
     axes = figure.add_subplot()
-    for label, curve in curves.items():
-        axes.plot(100 * curve.thresholds, 100 * curve.shares, linewidth=1.8, label=f"{label}: {100 * curve.area:.1f}")
+    for number, (label, curve) in enumerate(curves.items()):
+        # there are ten colours
+        style = ("-", "--", ":", "-.")[number // 10 % 4]
+        label = f"{label}: {100 * curve.area:.1f}"
+        axes.plot(100 * curve.thresholds, 100 * curve.shares, style, linewidth=1.8, label=label)
     limit = limits.pop()
     axes.set(xlim=(0, 100 * limit), ylim=(0, 101))
     axes.set_xlabel("geodesic error × 100")
     axes.set_ylabel("matches at most that far off, %")
     axes.grid(color="#e3e6e8", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(loc="lower right", frameon=False, fontsize=9, title=f"area × 100, 0 to {limit:g}", title_fontsize=9)
+    axes.legend(
+        loc="lower right",
+        frameon=False,
+        fontsize=9 if len(curves) <= 10 else 6,
+        title=f"area × 100, 0 to {limit:g}",
+        title_fontsize=9,
+    )
     if title:
         axes.set_title(title, fontsize=8.5, loc="left", wrap=True)
     if path is not None:

@@ -101,6 +101,7 @@ class LossConfig(Group):
     map_eigenpairs : size of the functional map, in the loss and in the spectral read-out
     distortion_weight, orthogonality_weight : λ_geo and λ_ortho
     correspondence_weight : of the supervised loss, see `CorrespondenceLoss`; 0: training is unsupervised
+    synchronous_weight : of `SynchronousLoss`, which makes maps smooth; may be added to the loss of any method
     """
 
     temperature: float = _positive(0.01)
@@ -113,6 +114,7 @@ class LossConfig(Group):
     distortion_weight: float = _not_negative(1e3)
     orthogonality_weight: float = _not_negative(1.0)
     correspondence_weight: float = _not_negative(0.0)
+    synchronous_weight: float = _not_negative(0.0)
 
 
 @dataclass(frozen=True, kw_only=True)

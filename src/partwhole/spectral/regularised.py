@@ -64,10 +64,13 @@ def regularised_map(
             f"there are {tuple(D.shape)} eigenvalues of part and whole, and coefficients of "
             f"{(of_part.shape[0], of_whole.shape[0])} eigenfunctions; give as many"
         )
-    xp = _library(of_part)
-    diagonals = D[:, None, :] * xp.eye(D.shape[1], dtype=D.dtype, **_place(D))
-    systems = (of_whole @ of_whole.T)[None] + weight * diagonals
-    return xp.linalg.solve(systems, (of_part @ of_whole.T)[:, :, None])[:, :, 0]
+    gram, right = of_whole @ of_whole.T, of_part @ of_whole.T
+    if isinstance(gram, np.ndarray):
+        systems = gram[None] + weight * D[:, None, :] * np.eye(D.shape[1])
+        return np.linalg.solve(systems, right[:, :, None])[:, :, 0]
+    from partwhole.spectral.systems import solve_rows
+
+    return solve_rows(gram, weight * D, right)
 
 
 def penalties(part_values: Array, whole_values: Array, *, penalty: Penalty = "resolvent") -> Array:
@@ -86,23 +89,11 @@ def penalties(part_values: Array, whole_values: Array, *, penalty: Penalty = "re
         raise ValueError(f"penalty must be one of {', '.join(map(repr, get_args(Penalty)))}, got {penalty!r}")
     if penalty == "difference":
         return (part_values[:, None] - whole_values[None, :]) ** 2
-    largest = max(float(part_values.max()), float(whole_values.max()))
-    # where all eigenvalues are 0 they are all alike
-    mu, lam = ((values / largest if largest > 0 else values) for values in (part_values, whole_values))
+    # a number of the arrays' own kind, which a GPU need not be asked for; where all eigenvalues are 0 they are all alike
+    most, other = part_values.max(), whole_values.max()
+    largest = most * (most >= other) + other * (most < other)
+    largest = largest + (largest <= 0) * 1.0
+    mu, lam = (values / largest for values in (part_values, whole_values))
     real = (mu**0.5 / (mu + 1))[:, None] - (lam**0.5 / (lam + 1))[None, :]
     imaginary = (1 / (mu + 1))[:, None] - (1 / (lam + 1))[None, :]
     return real**2 + imaginary**2
-
-
-def _library(array: Array) -> Any:
-    """NumPy or torch, whose functions these are."""
-    if isinstance(array, np.ndarray):
-        return np
-    import torch
-
-    return torch
-
-
-def _place(array: Array) -> dict[str, Any]:
-    """Where new arrays go: on the device of this one."""
-    return {} if isinstance(array, np.ndarray) else {"device": array.device}

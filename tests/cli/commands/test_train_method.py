@@ -11,7 +11,7 @@ import pytest
 import partwhole as pw
 from partwhole.cli.main import main
 from partwhole.cli.shared.config_options import _complete_learned
-from partwhole.experiments.matching.method_comparison import read_rows
+from partwhole.experiments.matching.method_rows import read_rows
 from partwhole.matching.methods import DPFM, learned_method, load_method
 from partwhole.matching.network.weights import LEARNED, method_in
 
@@ -34,6 +34,29 @@ def test_from_training_to_its_errors(own_set: Path, tmp_path: Path) -> None:
     assert "features read-out, unrefined; final weights" in row.protocol
     part, whole = (next((own_set / side).iterdir()) for side in ("parts", "wholes"))
     assert pw.match(part, whole, model=run / "model.safetensors").model == "dpfm"
+
+
+def test_the_map_of_a_run_is_refined(own_set: Path, tmp_path: Path, one_error: Callable[..., str]) -> None:
+    run = tmp_path / "run"
+    words = ["train", "--data", str(own_set), "--method", "robust-fmnet", "-o", str(run), *QUICK]
+    assert main([*words, "--no-capture", "--with", "synchronous_weight=0.1"]) == 0
+    assert "SynchronousLoss" in json.loads((run / "run.json").read_text())["loss"]
+    methods = f"{run},{run}+zoomout,{run}+adapt,{run}+pmf"
+    command = [
+        "benchmark",
+        "--data",
+        str(own_set),
+        "--distances",
+        "dijkstra",
+        "--most",
+        "1",
+        "-o",
+        str(tmp_path / "out"),
+    ]
+    assert main([*command, "--quiet", "--methods", methods]) == 0
+    rows = read_rows(tmp_path / "out" / "pairs.csv")
+    assert [row.method for row in rows] == ["run", "run+zoomout", "run+adapt", "run+pmf"]
+    assert f"--model {run} is given twice" in one_error(*command, "--methods", f"{run},{run}")
 
 
 def test_a_run_is_resumed(own_set: Path, tmp_path: Path, one_error: Callable[..., str]) -> None:

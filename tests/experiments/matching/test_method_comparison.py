@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from partwhole.cli.main import main
-from partwhole.experiments.matching.method_comparison import BenchmarkRow, append_row, read_rows
+from partwhole.experiments.matching.method_rows import BenchmarkRow, append_row, read_rows
 from partwhole.matching.methods import DescriptorMaps
 
 
@@ -21,7 +21,14 @@ def words(own_set: Path, folder: Path, *more: str) -> list[str]:
 
 def row(**changes: object) -> BenchmarkRow:
     measured = {"vertices": 3, "mean_x100": 1.5, "median_x100": 1.0, "share_above": 0.0, "seconds": 0.1}
-    named = {"method": "one", "pair": "a, b", "fingerprint": "f", "protocol": "some; thing", "megabytes": float("nan")}
+    named = {
+        "method": "one",
+        "pair": "a, b",
+        "fingerprint": "f",
+        "protocol": "some; thing",
+        "megabytes": float("nan"),
+        "pck": "0 1",
+    }
     return BenchmarkRow(**{**measured, **named, **changes})  # type: ignore[arg-type]
 
 
@@ -40,6 +47,8 @@ def test_a_row_a_pair_and_a_table(own_set: Path, tmp_path: Path, capsys: pytest.
         "summary.json",
         "table.txt",
         "table.md",
+        "pck.png",
+        "times.png",
     }
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     macro = np.mean([one.mean_x100 for one in rows[:4]])

@@ -43,6 +43,18 @@ def test_the_order_of_vertices_does_not_matter() -> None:
     torch.testing.assert_close(second[1], first[1][order])
 
 
+def test_what_fills_up_is_not_seen() -> None:
+    torch.manual_seed(0)
+    network = DPFMNetwork(NetworkConfig(features=8, width=8, blocks=1)).eval()
+    one, other = torch.randn(5, 8), torch.randn(7, 8)
+    expected = network.pair(one, other)
+    filled = [torch.cat([real, 100 * torch.randn(3, 8)]) for real in (one, other)]
+    present = [torch.arange(len(rows)) < len(rows) - 3 for rows in filled]
+    found = network.pair(*filled, tuple(present))
+    for ours, theirs, there in zip(found, expected, present, strict=True):
+        torch.testing.assert_close(ours[there], theirs)
+
+
 def test_the_overlap_is_where_the_part_lies(prepared) -> None:
     part, whole = prepared.surfaces(*prepared.pairs[1])
     # the part was cut from the whole where it lies

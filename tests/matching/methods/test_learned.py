@@ -9,8 +9,10 @@ import pytest
 import torch
 
 import partwhole as pw
+from partwhole.matching.config import PRESETS
 from partwhole.matching.methods import (
     DPFM,
+    DescriptorMaps,
     DirectMatchNet,
     DirectMatchNetLPF,
     DPFMHoles,
@@ -18,9 +20,14 @@ from partwhole.matching.methods import (
     LearnedMethod,
     RobustFMNet,
     UnsupervisedDPFM,
+    Wormhole,
+    learned_method,
+    refined_by,
 )
+from partwhole.matching.network.weights import LEARNED
+from partwhole.matching.training.losses import SynchronousLoss, configured_by
 
-KINDS = [DPFM, DPFMHoles, GeomFMaps, UnsupervisedDPFM, RobustFMNet, DirectMatchNet, DirectMatchNetLPF]
+KINDS = [DPFM, DPFMHoles, GeomFMaps, UnsupervisedDPFM, RobustFMNet, DirectMatchNet, DirectMatchNetLPF, Wormhole]
 SMALL = {
     "width": 16,
     "blocks": 2,
@@ -84,6 +91,34 @@ def test_adaptation_does_not_depend_on_the_pair_before(one) -> None:
     assert all(torch.equal(weights[name], tensor) for name, tensor in plain.matcher.network.state_dict().items())
     assert method.card["name"] == "robust-fmnet, adapted"
     assert method.fingerprint() != plain.fingerprint()
+
+
+@pytest.mark.parametrize("name", LEARNED)
+def test_the_synchronous_term_may_be_added_to_each(name) -> None:
+    kind = learned_method(name)
+    plain = kind(config=kind.published.with_changes(**SMALL))
+    smooth = kind(config=kind.published.with_changes(**SMALL, synchronous_weight=0.5))
+    assert smooth.loss().terms() == (*plain.loss().terms(), SynchronousLoss(0.5))
+    assert configured_by(smooth.loss(), smooth.config).loss.synchronous_weight == 0.5
+
+
+def test_choices_for_a_data_set() -> None:
+    assert RobustFMNet.published_for("shrec16-holes").search.vertical == "z"
+    assert RobustFMNet.published_for(None) == RobustFMNet.published
+    assert Wormhole.published_for("shrec16-holes") == PRESETS["shrec16-holes"]
+    assert DirectMatchNet.published_for("pfaust-m").loss.distortion_weight == 5e3
+
+
+def test_every_refinement_of_a_method_that_was_trained(one) -> None:
+    method = small(DirectMatchNet)
+    for by, name in (("zoomout", "+zoomout"), ("pmf", "+pmf"), ("adapt", ", adapted")):
+        refined = refined_by(method, by)
+        assert refined.card["name"] == f"direct-match-net{name}"
+    for read_out in ("features", "spectral", "lateration"):
+        found = pw.match(one[0].part, one[0].whole, model=method, read_out=read_out)
+        assert found.vertex_map.max() < one[0].whole.n_vertices
+    with pytest.raises(ValueError, match="DescriptorMaps can't be adapted"):
+        refined_by(DescriptorMaps(), "adapt")
 
 
 def test_wrong_arguments() -> None:

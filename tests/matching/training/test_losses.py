@@ -20,7 +20,7 @@ from partwhole.matching import (
     prepare_pairs,
 )
 from partwhole.matching.network.surface import low_passed
-from partwhole.matching.training.losses import Loss, LossSum, LowPassAreaLoss, pulled_back
+from partwhole.matching.training.losses import Loss, LossSum, LowPassAreaLoss, SynchronousLoss, loss_of, pulled_back
 
 
 def symmetric(n: int, rng: np.random.Generator) -> np.ndarray:
@@ -318,3 +318,26 @@ def test_the_low_pass_area_loss_is_its_formula(prepared) -> None:
 def test_the_low_pass_area_loss_is_zero_where_areas_are_kept(prepared) -> None:
     _, whole = prepared.surfaces(*prepared.pairs[0])
     assert LowPassAreaLoss(eigenpairs=8)(torch.eye(len(whole)), whole, whole).item() < 1e-8
+
+
+def test_the_synchronous_loss_is_its_formula(pair, P) -> None:
+    part, whole = pair
+    Phi = whole.functions[:, :10]
+    on_whole = Phi @ torch.diag(torch.exp(-0.05 * whole.values[:10]))
+    diffused = part.functions @ torch.diag(torch.exp(-0.05 * part.values)) @ part.functions.T @ torch.diag(part.mass)
+    apart = P @ on_whole - diffused @ (P @ Phi)
+    expected = 2 * torch.trace(apart.T @ torch.diag(part.mass) @ apart)
+    torch.testing.assert_close(SynchronousLoss(2.0, time=0.05, eigenpairs=10)(P, part, whole), expected)
+
+
+def test_the_identity_is_synchronous(pair) -> None:
+    _, whole = pair
+    loss = SynchronousLoss(time=0.05, eigenpairs=10)
+    assert float(loss(torch.eye(len(whole)).double(), whole, whole)) < 1e-9
+
+
+def test_the_synchronous_loss_is_added_to_the_others() -> None:
+    loss = loss_of(TrainingConfig(synchronous_weight=0.5))
+    assert loss.terms()[-1] == SynchronousLoss(0.5)
+    with pytest.raises(ValueError, match="there is nothing to train for"):
+        loss_of(TrainingConfig(synchronous_weight=0.5, distortion_weight=0.0, orthogonality_weight=0.0))

@@ -108,6 +108,13 @@ def train(
     output: RunOption = None,
     resume: ResumeOption = None,
     device: Annotated[Device | None, typer.Option(help="Where to compute; cpu if not given.")] = None,
+    capture: Annotated[
+        bool | None,
+        typer.Option(
+            "--capture/--no-capture",
+            help="Record the steps on a GPU as CUDA graphs, or don't; if neither is given, as the loss says that it can be.",
+        ),
+    ] = None,
     workers: WorkersOption = None,
     cache: CacheOption = True,
     list_presets: ListPresetsOption = False,
@@ -172,7 +179,8 @@ def train(
             method=method,
         )
         folder = output or Path(f"{request.label}-seed{config.optimisation.seed}")
-    _run(request, folder, console, resume=resume is not None, workers=workers, cache=cache)
+    machine: dict[str, Any] = {"workers": workers, "cache": cache, "capture": capture}
+    _run(request, folder, console, resume=resume is not None, **machine)
 
 
 def _published(method: str, chosen: str | None, given: dict[str, Any]) -> TrainingConfig:
@@ -180,12 +188,11 @@ def _published(method: str, chosen: str | None, given: dict[str, Any]) -> Traini
     check_torch("cpu")
     from partwhole.matching.methods import learned_method
 
-    config = learned_method(method).published
+    config = learned_method(method).published_for(chosen)
     misplaced = [option for option, value in given.items() if value is not None]
     if misplaced:
         raise ValueError(f"{misplaced[0]} does not go with --method {method}, which has its own; leave one of them out")
-    of_set = PRESETS.get(chosen or "")
-    return config if of_set is None else config.with_changes(vertical=of_set.search.vertical)
+    return config
 
 
 def _refuse_when_resuming(given: dict[str, Any]) -> None:
@@ -198,7 +205,14 @@ def _refuse_when_resuming(given: dict[str, Any]) -> None:
 
 
 def _run(
-    request: TrainRequest, folder: Path, console: Console, *, resume: bool, workers: int | None, cache: bool
+    request: TrainRequest,
+    folder: Path,
+    console: Console,
+    *,
+    resume: bool,
+    workers: int | None,
+    cache: bool,
+    capture: bool | None,
 ) -> None:
     """Train, and print the result or how to resume."""
     weights = [None if file is None else Path(file) for file in (request.start, request.teacher)]
@@ -221,10 +235,11 @@ def _run(
     options = {"device": request.device, "cache": open_cache(cache, console), "workers": workers}
     try:
         with plain_memory_errors(), console.stage_progress() as report:
+            once: dict[str, Any] = {"resume": resume, "capture": capture}
             if isinstance(sources, _Sources):
-                run = _trained(request, sources, folder, console, report, resume=resume, options=options)
+                run = _trained(request, sources, folder, console, report, once=once, options=options)
             else:
-                run = _trained_on_recipe(request, sources, folder, console, report, resume=resume, workers=workers)
+                run = _trained_on_recipe(request, sources, folder, console, report, once=once, workers=workers)
     except ValueError:
         # if the data turn out to be others, the run keeps those it had
         before.write(folder)
@@ -273,7 +288,7 @@ def _trained_on_recipe(
     console: Console,
     report: StageProgress,
     *,
-    resume: bool,
+    once: dict[str, Any],
     workers: int | None,
 ) -> TrainingRun:
     """Train while other processes make the pairs; blocks of these stay in the folder of the run until it is complete."""
@@ -287,7 +302,7 @@ def _trained_on_recipe(
         knobs: dict[str, Any] = {"device": request.device, "workers": workers, "progress": beat.progress}
         made: dict[str, Any] = {"blocks": request.blocks, "folder": kept, "note": console.note}
         with PairStream(recipe, request.config, **knobs, **made) as stream:
-            run = train(stream, request.config, start=start, folder=folder, resume=resume, heartbeat=beat, **knobs)
+            run = train(stream, request.config, start=start, folder=folder, heartbeat=beat, **once, **knobs)
     shutil.rmtree(kept)
     return run
 
@@ -299,7 +314,7 @@ def _trained(
     console: Console,
     report: StageProgress,
     *,
-    resume: bool,
+    once: dict[str, Any],
     options: dict[str, Any],
 ) -> TrainingRun:
     from partwhole.matching.evaluation import Benchmark
@@ -336,7 +351,7 @@ def _trained(
     for note in prepared.notes:
         console.note(note)
     with stop_signal() as stop:
-        knobs |= {"start": start, "folder": folder, "resume": resume, "heartbeat": Heartbeat(report, stop)}
+        knobs |= {"start": start, "folder": folder, "heartbeat": Heartbeat(report, stop), **once}
         return train(prepared, request.config, validation=validation, watch=watch, **learned, **knobs)
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def weight_files(models: Sequence[str | Path]) -> list[Path]:
     """The files that these models are read from; a method has none."""
-    return [model_file(model) for model in models if not is_method(model)]
+    return list(dict.fromkeys(model_file(_parted(model)[0]) for model in models if not is_method(model)))
 
 
 def named_method(text: str, device: Device) -> Method:
@@ -70,18 +70,40 @@ def imported_method(text: str, device: Device) -> Method:
 
 
 def load_methods(models: Sequence[str | Path], device: Device) -> dict[str, Method]:
-    """Models by name, see `labelled_files`, and methods by theirs or their import paths; in the order they were given."""
-    from partwhole.matching.methods import load_method
+    """Models by name, see `labelled_files`, and methods by theirs or their import paths; in the order they were given.
 
-    files = labelled_files([Path(model) for model in models if not is_method(model)])
-    matchers = iter([(label, load_method(file, device=device)) for label, file in files.items()])
+    What follows a + after a file or the folder of a run refines its maps, such as RUN+zoomout.
+    """
+    from partwhole.matching.methods import load_method, refined_by
+
+    given = [_parted(model) for model in models if not is_method(model)]
+    bases = list(dict.fromkeys(base for base, _ in given))
+    if len(set(given)) < len(given):
+        raise ValueError(f"--model {next(base for base, _ in given if given.count((base, _)) > 1)} is given twice")
+    labels = dict(zip(bases, labelled_files([Path(base) for base in bases]).items(), strict=True))
     found: dict[str, Method] = {}
     for model in map(str, models):
-        label, method = (model, named_method(model, device)) if is_method(model) else next(matchers)
+        if is_method(model):
+            label, method = model, named_method(model, device)
+        else:
+            base, refinements = _parted(model)
+            label, method = labels[base][0], load_method(labels[base][1], device=device)
+            label = "+".join((label, *refinements))
+            for refinement in refinements:
+                method = refined_by(method, refinement)
         if label in found:
             raise ValueError(f"--model {label} is given twice")
         found[label] = method
     return found
+
+
+def _parted(model: str | Path) -> tuple[str, tuple[str, ...]]:
+    """A file or the folder of a run, and the refinements of its maps that its name ends with."""
+    from partwhole.matching.network.weights import ADAPTATION, REFINEMENTS
+
+    base, *refinements = str(model).split("+")
+    known = all(one in (*REFINEMENTS, ADAPTATION) for one in refinements)
+    return (base, tuple(refinements)) if known and not Path(model).exists() else (str(model), ())
 
 
 def weights_of(method: Method) -> Weights:

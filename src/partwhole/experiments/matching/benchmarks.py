@@ -31,6 +31,8 @@ from partwhole.matching.config import PRESETS, TrainingConfig
 if TYPE_CHECKING:
     from partwhole.experiments.matching.study import Failed, Run, Series
 
+Steps = Literal["all", "runs", "tables"]
+
 StudyDataOption = Annotated[
     Path | None,
     typer.Option("--data", metavar="DIR", help="Folder of the published data set; PARTWHOLE_DATA if not given."),
@@ -57,6 +59,51 @@ GivenModelsOption = Annotated[
         help="Test this model (a file, or the folder of a run) instead of training; may be repeated.",
     ),
 ]
+MethodsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="all|learned|axiomatic|NAME,NAME",
+        help="Compare published methods instead of presets: train those that learn, test all, print one table.",
+    ),
+]
+AugmentationOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="30|90|30,90", help="With --methods: train with turns of ± so many degrees; as published if not given."
+    ),
+]
+TurnPartsOption = Annotated[
+    bool, typer.Option("--turn-parts", help="With --methods: a column for parts that are rotated at random, too.")
+]
+OwnAreaOption = Annotated[
+    bool,
+    typer.Option(
+        "--own-area", help="With --methods: a column for parts that are scaled to the area of their wholes, too."
+    ),
+]
+RefinedOption = Annotated[
+    bool,
+    typer.Option("--refined/--no-refined", help="With --methods: rows with the refinement of the paper's tables, too."),
+]
+MostOption = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="With --methods: only N test pairs, evenly through each set.")
+]
+ParallelOption = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="With --methods: N runs at once, each a process of its own, with its log in logs/; they share the GPU.",
+    ),
+]
+StepsOption = Annotated[
+    Steps,
+    typer.Option(help="With --methods: runs trains and tests, tables prints what there is, all does both."),
+]
+CaptureOption = Annotated[
+    bool | None,
+    typer.Option("--capture/--no-capture", help="With --methods: see partwhole train."),
+]
 StudyOutputOption = Annotated[
     Path,
     typer.Option(
@@ -76,6 +123,15 @@ def pfaust(
     iterations: IterationsOption = None,
     changes: ChangesOption = None,
     models: GivenModelsOption = None,
+    methods: MethodsOption = None,
+    augmentation: AugmentationOption = None,
+    turn_parts: TurnPartsOption = False,
+    own_area: OwnAreaOption = False,
+    refined: RefinedOption = True,
+    most: MostOption = None,
+    parallel: ParallelOption = 1,
+    steps: StepsOption = "all",
+    capture: CaptureOption = None,
     output: StudyOutputOption = Path("reproduce-pfaust"),
     device: DeviceOption = "cpu",
     workers: WorkersOption = None,
@@ -93,8 +149,14 @@ def pfaust(
     beside = {name: published_rows(PUBLISHED_AS[name]) for name in sets}
     sections = {name: StudySection(key=name, published=beside[name]) for name in sets}
     settings = _Settings(presets, seeds, iterations, changes)
+    switches = {"": True, "-turned": turn_parts, "-own-area": own_area}
+    asked = _Asked(methods, augmentation, switches, refined, most, parallel, steps, capture)
     machine = {"device": device, "cache": cache, "workers": workers}
-    _reproduce(sections, {name: (name,) for name in sets}, data, settings, models, output, console, machine)
+    tested_on = {name: (name,) for name in sets}
+    if asked.wanted(settings, models):
+        asked.compare("pfaust", tested_on, sections, settings, data, output, console, machine)
+    else:
+        _reproduce(sections, tested_on, data, settings, models, output, console, machine)
 
 
 def shrec16(
@@ -107,6 +169,15 @@ def shrec16(
     iterations: IterationsOption = None,
     changes: ChangesOption = None,
     models: GivenModelsOption = None,
+    methods: MethodsOption = None,
+    augmentation: AugmentationOption = None,
+    turn_parts: TurnPartsOption = False,
+    own_area: OwnAreaOption = False,
+    refined: RefinedOption = True,
+    most: MostOption = None,
+    parallel: ParallelOption = 1,
+    steps: StepsOption = "all",
+    capture: CaptureOption = None,
     output: StudyOutputOption = Path("reproduce-shrec16"),
     device: DeviceOption = "cpu",
     workers: WorkersOption = None,
@@ -125,8 +196,13 @@ def shrec16(
     published = {name: official(published_rows(PUBLISHED_AS[name], refined=False)) for name in tests}
     sections = {name: shrec16_section(name, published[name]) for name in tests}
     settings = _Settings(presets, seeds, iterations, changes)
+    switches = {"": True, "-turned": turn_parts, "-own-area": own_area}
+    asked = _Asked(methods, augmentation, switches, refined, most, parallel, steps, capture)
     machine = {"device": device, "cache": cache, "workers": workers}
-    _reproduce(sections, dict.fromkeys(trained, tests), data, settings, models, output, console, machine)
+    if asked.wanted(settings, models):
+        asked.compare("shrec16", dict.fromkeys(trained, tests), sections, settings, data, output, console, machine)
+    else:
+        _reproduce(sections, dict.fromkeys(trained, tests), data, settings, models, output, console, machine)
 
 
 def shrec16_section(name: str, published: Mapping[str, Mapping[str, float]]) -> StudySection:
@@ -158,6 +234,69 @@ class _Settings:
         """The options that were given and are of no use without training."""
         options = {"--presets": self.presets, "--iterations": self.iterations, "--with": self.changes}
         return [option for option, value in options.items() if value is not None]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The options of a comparison of methods."""
+
+    methods: str | None
+    augmentation: str | None
+    switches: Mapping[str, bool]
+    refined: bool
+    most: int | None
+    parallel: int
+    steps: Steps
+    capture: bool | None
+
+    def wanted(self, settings: _Settings, models: list[Path] | None) -> bool:
+        """Whether methods are compared, and not presets; raise ValueError for options that belong to the other."""
+        given = {"--augmentation": self.augmentation is not None, "--turn-parts": self.switches["-turned"]}
+        given |= {"--own-area": self.switches["-own-area"], "--no-refined": not self.refined}
+        given |= {"--most": self.most is not None, "--parallel": self.parallel > 1, "--steps": self.steps != "all"}
+        given |= {"--capture/--no-capture": self.capture is not None}
+        if self.methods is None:
+            alone = next((option for option, is_there in given.items() if is_there), None)
+            if alone:
+                raise ValueError(f"{alone} is for a comparison of methods; add --methods, such as --methods all")
+            return False
+        if settings.presets is not None or models:
+            other = "--presets" if settings.presets is not None else "--model"
+            raise ValueError(
+                f"{other} does not go with --methods, which have their own settings; leave one of them out"
+            )
+        return True
+
+    def compare(
+        self,
+        command: str,
+        tested_on: Mapping[str, tuple[str, ...]],
+        sections: Mapping[str, Section],
+        settings: _Settings,
+        data: Path | None,
+        output: Path,
+        console: Console,
+        machine: dict[str, Any],
+    ) -> None:
+        """See `compare_methods`."""
+        from partwhole.experiments.matching.all_methods import MethodChoices, compare_methods, parsed_turns
+
+        check_torch(machine["device"])
+        choices = MethodChoices(
+            methods=str(self.methods),
+            seeds=parsed_seeds(settings.seeds),
+            iterations=settings.iterations,
+            changes=settings.changes or (),
+            augmentation=parsed_turns(self.augmentation),
+            conditions=tuple(name for name, is_on in self.switches.items() if is_on),
+            most=self.most,
+            refined=self.refined,
+            parallel=self.parallel,
+            steps=self.steps,
+            capture=self.capture,
+        )
+        headings = {name: section.heading for name, section in sections.items()}
+        compare_methods(command, choices, tested_on, data_folder(data), output, headings, console, **machine)
 
 
 def _reproduce(

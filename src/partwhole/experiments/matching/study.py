@@ -20,8 +20,11 @@ from partwhole.evaluation import Evaluation
 from partwhole.matching.config import ReadOut, TrainingConfig
 from partwhole.matching.evaluation import Benchmark
 from partwhole.matching.matcher import Matcher
+from partwhole.matching.methods import LearnedMethod, learned_method, load_method
 from partwhole.matching.network.surface import Surface, pair_weights
 from partwhole.matching.network.weights import read_tensors
+from partwhole.matching.training.data import takes_distances
+from partwhole.matching.training.losses import Loss, loss_of
 from partwhole.matching.training.prepared_pairs import PreparedPairs, prepare_pairs
 from partwhole.matching.training.run_folder import MODEL, STATE, RunState
 from partwhole.matching.training.train import train
@@ -62,6 +65,7 @@ class Series:
     config : all settings but the seed
     trained_on : key of the training pairs
     tested_on : keys of the test pairs
+    method : name of the `LearnedMethod` that is trained; None: the network and the loss that the settings describe
     """
 
     name: str
@@ -69,6 +73,14 @@ class Series:
     config: TrainingConfig
     trained_on: str
     tested_on: tuple[str, ...]
+    method: str | None = None
+
+    def trained_by(self, config: TrainingConfig) -> dict[str, Any]:
+        """What `train` takes beside settings and pairs: loss, network and name of the method."""
+        if self.method is None:
+            return {"loss": None}
+        made = learned_method(self.method)(config=config)
+        return {"loss": made.loss(), "network": made.trainable(), "method": self.method}
 
 
 @dataclass(frozen=True)
@@ -179,7 +191,8 @@ class Study:
     seeds : of the runs of each
     folder : where the runs are
     train, test : pairs by the keys that the series name
-    check : called with training pairs before they are prepared; if it raises, the run fails
+    check : called with training pairs before distances on them are prepared; if it raises, the run fails
+    capture : see `train`
     device, cache, workers, progress : see `prepare_pairs`; progress is also told of "all runs", in iterations
 
     `notes` says what is unusual about the surfaces, once they are prepared.
@@ -194,6 +207,7 @@ class Study:
         train: Mapping[str, Source],
         test: Mapping[str, Source],
         check: Callable[[list[Pair]], None] | None = None,
+        capture: bool | None = None,
         device: str = "cpu",
         cache: Cache | None = None,
         workers: int | None = None,
@@ -201,7 +215,7 @@ class Study:
     ) -> None:
         self.planned = [Planned(s, seed, Path(folder) / s.name / f"seed-{seed}") for s in series for seed in seeds]
         self._report = progress or (lambda what, done, total: None)
-        self._train, self._check, self._device = train, check, device
+        self._train, self._check, self._device, self._capture = train, check, device, capture
         self._options: dict[str, Any] = {"device": device, "cache": cache, "workers": workers}
         self._examiner = Examiner(test, progress=progress, **self._options)
         self.notes: list[str] = []
@@ -247,14 +261,17 @@ class Study:
         found = read_run(planned.folder, pairs, device=self._device)
         trained = found is None
         if found is None:
+            trained_by = series.trained_by(config)
             run = train(
-                self._prepared_for(series.trained_on, pairs, config),
+                self._prepared_for(series.trained_on, pairs, config, trained_by["loss"]),
                 config,
+                **trained_by,
                 watch={test: self._examiner.benchmark(test) for test in series.tested_on},
                 folder=planned.folder,
                 resume=True,
                 progress=report,
                 heartbeat=None if heartbeat is None else heartbeat(planned.name),
+                capture=self._capture,
                 **self._options,
             )
             found = run.matcher, run.evaluations, run.seconds
@@ -269,27 +286,31 @@ class Study:
             self._pairs = key, list(self._train[key].read())
         return self._pairs[1]
 
-    def _prepared_for(self, trained_on: str, pairs: list[Pair], config: TrainingConfig) -> PreparedPairs:
+    def _prepared_for(
+        self, trained_on: str, pairs: list[Pair], config: TrainingConfig, loss: Loss | None
+    ) -> PreparedPairs:
         # what surfaces depend on; the weights of the loss and its temperature do not matter to them
         names = ("criterion", "mask", "masked_sides", "distances", "low_pass", "precision")
         choices = {name: config.choices[name] for name in names}
-        supervised = config.loss.correspondence_weight > 0
+        supervised = any(term.takes_truth for term in (loss or loss_of(config)).terms())
+        distances = takes_distances(config, loss=loss)
         sizes = {"eigenpairs": config.eigenpairs, "diffusion_eigenpairs": config.network.diffusion_eigenpairs}
-        wanted = {"pairs": trained_on, "supervised": supervised, **sizes, **choices}
+        wanted = {"pairs": trained_on, "supervised": supervised, "with distances": distances, **sizes, **choices}
         held = self._prepared
         if held is not None:
             different = {name for name in wanted if wanted[name] != held[0][name]}
             if not different:
                 return held[1]
-            if different <= {"criterion", "mask"} and config.loss.masked_sides == "part":
+            if distances and different <= {"criterion", "mask"} and config.loss.masked_sides == "part":
                 self._prepared = wanted, reweighted(held[1], config)
                 return self._prepared[1]
         # two of them may not fit on the device
         self._prepared = held = None
         self._free()
-        if self._check is not None:
+        if self._check is not None and distances:
             self._check(pairs)
-        prepared = prepare_pairs(pairs, config, truth=supervised, progress=self._report, **self._options)
+        knobs: dict[str, Any] = {"for_loss": distances, "truth": supervised, "progress": self._report}
+        prepared = prepare_pairs(pairs, config, **knobs, **self._options)
         self.notes += [note for note in prepared.notes if note not in self.notes]
         self._prepared = wanted, prepared
         return prepared
@@ -314,7 +335,9 @@ def read_run(
     """
     if not (folder / MODEL).exists():
         return None
-    matcher = Matcher.load(folder / MODEL, device=device)
+    loaded = load_method(folder / MODEL, device=device)
+    matcher = loaded.matcher if isinstance(loaded, LearnedMethod) else loaded
+    assert isinstance(matcher, Matcher)
     if matcher.card.get("data", {}).get("hash") != pairs_hash(pairs):
         raise ValueError(f"the run in {folder} was made with other pairs; use the same data, or another folder")
     card = read_tensors(folder / STATE)[1] if (folder / STATE).exists() else {}

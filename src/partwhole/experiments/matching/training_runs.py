@@ -30,6 +30,7 @@ from partwhole.cli.shared.options import (
 )
 from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.experiments.matching.error_tables import WRITES as TABLES
+from partwhole.experiments.matching.jobs import end_with_parent
 
 if TYPE_CHECKING:
     from partwhole.experiments.matching.study import Failed, Run, Series
@@ -48,6 +49,7 @@ def trained_runs(
     device: Device,
     cache: bool,
     workers: int | None,
+    capture: bool | None = None,
 ) -> tuple[list[Run], list[Failed]]:
     """Train every run of every series; the finished runs, and those that failed.
 
@@ -57,6 +59,7 @@ def trained_runs(
     seeds : of each series
     data : folder of the data sets
     folder : of the runs
+    capture : see `train`
     """
     check_folder(folder, WRITES, data_files(data))
     check_torch(device)
@@ -69,7 +72,12 @@ def trained_runs(
     runs: list[Run] = []
     failed: list[Failed] = []
     with console.stage_progress() as report, stop_signal() as stop:
-        heartbeat = Heartbeat(report, stop)
+
+        def stop_too() -> None:
+            stop()
+            end_with_parent()
+
+        heartbeat = Heartbeat(report, stop_too)
         study = Study(
             series,
             seeds,
@@ -81,6 +89,7 @@ def trained_runs(
             cache=open_cache(cache, console),
             workers=workers,
             progress=heartbeat.progress,
+            capture=capture,
         )
         try:
             for number, result in enumerate(study.results(heartbeat.of_run), 1):

@@ -9,11 +9,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from partwhole.matching.network.weights import LEARNED, METHODS, check_method_name, method_in
+from partwhole.matching.network.weights import ADAPTATION, LEARNED, METHODS, check_method_name, method_in
 
 if TYPE_CHECKING:
     from partwhole.matching.methods.descriptor_maps import DescriptorMaps
-    from partwhole.matching.methods.direct_match_net import DirectMatchNet, DirectMatchNetLPF
+    from partwhole.matching.methods.direct_match_net import DirectMatchNet, DirectMatchNetLPF, Wormhole
     from partwhole.matching.methods.dpfm import DPFM, DPFMHoles
     from partwhole.matching.methods.fsp import FSP
     from partwhole.matching.methods.geomfmaps import GeomFMaps
@@ -37,10 +37,14 @@ __all__ = [
     "RefinedMethod",
     "RobustFMNet",
     "UnsupervisedDPFM",
+    "Wormhole",
     "built_in_method",
     "learned_method",
     "load_method",
+    "refined_by",
 ]
+
+_ADAPTATION_STEPS = 15
 
 _HOMES = {
     "DescriptorMaps": "descriptor_maps",
@@ -55,6 +59,7 @@ _HOMES = {
     "RefinedMethod": "refined",
     "RobustFMNet": "robust_fmnet",
     "UnsupervisedDPFM": "unsupervised_dpfm",
+    "Wormhole": "direct_match_net",
 }
 
 
@@ -88,6 +93,26 @@ def load_method(path: str | Path, *, device: str = "cpu") -> Method:
     return Matcher.load(path, device=device)
 
 
+def refined_by(method: Method, by: str) -> Method:
+    """The method with its maps refined, by "zoomout", "pmf" or "adapt": the published 15 steps of test-time adaptation, for
+    methods that learn without ground truth.
+
+    Examples
+    --------
+    >>> refined_by(built_in_method("descriptors"), "pmf").card["name"]
+    'descriptors+pmf'
+    """
+    if by != ADAPTATION:
+        found: Method = __getattr__("RefinedMethod")(method, by=by)
+        return found
+    if not isinstance(method, __getattr__("LearnedMethod")):
+        raise ValueError(
+            f"{type(method).__name__} can't be adapted: only methods that are trained have a loss; leave out +adapt"
+        )
+    adapted: Method = type(method)(method.matcher, adapt=_ADAPTATION_STEPS)
+    return adapted
+
+
 def built_in_method(name: str, *, device: str = "cpu") -> Method:
     """The method of this name, as it is published; `+zoomout` and `+pmf` refine its maps, or those of a built-in model.
 
@@ -114,5 +139,5 @@ def built_in_method(name: str, *, device: str = "cpu") -> Method:
         method = Matcher.load(base, device=device)
         method.card["name"] = base
     for refinement in refinements:
-        method = __getattr__("RefinedMethod")(method, by=refinement)
+        method = refined_by(method, refinement)
     return method

@@ -7,7 +7,7 @@ from typing import ClassVar
 from jaxtyping import Float
 from torch import Tensor
 
-from partwhole.matching.config import TrainingConfig
+from partwhole.matching.config import PRESETS, TrainingConfig
 from partwhole.matching.methods.learned import LearnedMethod, of_nearest_features
 from partwhole.matching.network.surface import SurfacePair
 from partwhole.matching.readout.maps import Comparison
@@ -30,8 +30,13 @@ class DirectMatchNet(LearnedMethod):
     name: ClassVar[str] = "direct-match-net"
     published: ClassVar[TrainingConfig] = TrainingConfig(criterion="none")
 
-    def loss(self) -> Loss:
-        return loss_of(self.config)
+    @classmethod
+    def published_for(cls, data: str | None) -> TrainingConfig:
+        """The choices of the paper's preset of the data set, with the criterion of this method."""
+        return PRESETS.get(data or "", cls.published).with_changes(criterion=cls.published.loss.criterion)
+
+    def own_loss(self) -> Loss:
+        return loss_of(self.config.with_changes(synchronous_weight=0.0))
 
     def functional_map(self, compared: Comparison, pair: SurfacePair) -> Float[Tensor, "k k"]:
         return of_nearest_features(compared, pair, self.config.loss.map_eigenpairs)
@@ -51,5 +56,21 @@ class DirectMatchNetLPF(DirectMatchNet):
 
     name: ClassVar[str] = "direct-match-net-lpf"
 
-    def loss(self) -> Loss:
-        return WormholeLoss(self.published.loss.distortion_weight) + LowPassAreaLoss()
+    def own_loss(self) -> Loss:
+        return WormholeLoss(self.config.loss.distortion_weight) + LowPassAreaLoss()
+
+
+class Wormhole(DirectMatchNet):
+    """10³ Σ_ij M_ij a_i a_j ((P D_whole Pᵀ)_ij − (D_part)_ij)² + ‖C Cᵀ − J_r‖², M the soft mask of the wormhole criterion.
+
+    Unsupervised (Bracha, Dagès and Kimmel 2024): the same as DirectMatchNet, but that only distances which can be trusted
+    count. Trained as the presets of the data sets have it; read and adapted like the other methods.
+
+    Examples
+    --------
+    >>> Wormhole().config.loss.criterion, Wormhole.published_for("pfaust-m").loss.distortion_weight
+    ('wormhole', 5000.0)
+    """
+
+    name: ClassVar[str] = "wormhole"
+    published: ClassVar[TrainingConfig] = TrainingConfig()

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
-from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, normalize, scaled_dot_product_attention
+from torch.nn.functional import binary_cross_entropy_with_logits, normalize, scaled_dot_product_attention
 
 from partwhole.matching.config import NetworkConfig, TrainingConfig
 from partwhole.matching.methods.learned import LearnedMethod
@@ -33,15 +33,26 @@ class Attention(nn.Module):
         self.query, self.key, self.value, self.merge = (nn.Linear(width, width) for _ in range(4))
         self.wide, self.narrow = nn.Linear(2 * width, 2 * width), nn.Linear(2 * width, width)
 
-    def forward(self, x: Float[Tensor, "p f"], y: Float[Tensor, "n f"]) -> Float[Tensor, "p f"]:
+    def forward(
+        self,
+        x: Float[Tensor, "p f"],
+        y: Float[Tensor, "n f"],
+        of_x: Bool[Tensor, "p"] | None = None,
+        of_y: Bool[Tensor, "n"] | None = None,
+    ) -> Float[Tensor, "p f"]:
+        """What x sees of y; `of_x` and `of_y` say which rows are there, and do not only fill up."""
         q, k, v = (
             layer(of).unflatten(-1, (_HEADS, -1)).transpose(0, 1)[None]
             for layer, of in ((self.query, x), (self.key, y), (self.value, y))
         )
-        message = self.merge(scaled_dot_product_attention(q, k, v)[0].transpose(0, 1).flatten(1))
+        seen = None if of_y is None else of_y.expand(1, 1, len(x), -1)
+        message = self.merge(scaled_dot_product_attention(q, k, v, attn_mask=seen)[0].transpose(0, 1).flatten(1))
         hidden = self.wide(torch.cat([x, message], dim=1))
         # every channel with mean 0 and variance 1 over the surface
-        hidden = (hidden - hidden.mean(dim=0)) / (hidden.var(dim=0, unbiased=False) + 1e-5).sqrt()
+        shares = torch.ones_like(hidden[:, :1]) if of_x is None else of_x.to(hidden.dtype)[:, None]
+        shares = shares / shares.sum()
+        hidden = hidden - (shares * hidden).sum(dim=0)
+        hidden = hidden / ((shares * hidden.square()).sum(dim=0) + 1e-5).sqrt()
         return x + self.narrow(torch.relu(hidden))
 
 
@@ -62,6 +73,8 @@ class Parts(NamedTuple):
 class DPFMNetwork(Network):
     """DiffusionNet, one attention between part and whole, the second with the first one's result, and the overlap."""
 
+    takes_batches: ClassVar[bool] = True
+
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
         width = config.features
@@ -71,15 +84,19 @@ class DPFMNetwork(Network):
         self.before, self.attention = nn.Linear(width, width), Attention(width)
         self.overlap = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 1))
 
-    def encode(self, surface: Surface) -> Float[Tensor, "n f"]:
+    def encode(self, surface: Surface) -> Float[Tensor, "*batch n f"]:
         return self.features.encode(surface)
 
     def pair(
-        self, of_part: Float[Tensor, "p f"], of_whole: Float[Tensor, "n f"]
+        self,
+        of_part: Float[Tensor, "p f"],
+        of_whole: Float[Tensor, "n f"],
+        present: tuple[Bool[Tensor, "p"], Bool[Tensor, "n"]] | None = None,
     ) -> tuple[Float[Tensor, "p g"], Float[Tensor, "n g"]]:
+        on_part, on_whole = (None, None) if present is None else present
         part, whole = self.before(of_part), self.before(of_whole)
-        whole = self.attention(whole, part)
-        part = self.attention(part, whole)
+        whole = self.attention(whole, part, on_whole, on_part)
+        part = self.attention(part, whole, on_part, on_whole)
         return self._joined(of_part, part), self._joined(of_whole, whole)
 
     def _joined(self, plain: Float[Tensor, "n f"], attended: Float[Tensor, "n f"]) -> Float[Tensor, "n g"]:
@@ -124,19 +141,8 @@ class DPFMLoss(FeatureLoss):
     ) -> Float[Tensor, ""]:
         one, other = Parts.of(of_part), Parts.of(of_whole)
         loss = MapLoss(self.solve).on_features(*self.for_map(one, other), P, part, whole)
-        covered = overlap_of(part, whole)
-        share = covered.to(loss.dtype).mean()
-        weights = torch.where(covered, 1 - share, share)
-        loss = loss + binary_cross_entropy_with_logits(other.overlap, covered.to(loss.dtype), weights)
-        if self.contrast:
-            assert part.truth is not None
-            assert part.truth_shares is not None
-            known = part.truth_shares.nonzero()[:, 0]
-            some = known[torch.randperm(len(known), device=known.device)[:_MATCHES]]
-            apart = torch.cdist(one.attended[some], other.attended[part.truth[some]])
-            right = torch.arange(len(some), device=known.device)
-            loss = loss + self.contrast * cross_entropy(-apart / _TEMPERATURE, right)
-        return loss
+        loss = loss + _overlap_loss(other.overlap, overlap_of(part, whole), whole)
+        return loss + self.contrast * _contrast_loss(one.attended, other.attended, part) if self.contrast else loss
 
     def for_map(self, part: Parts, whole: Parts) -> tuple[Tensor, Tensor]:
         """The features that C is made of."""
@@ -147,9 +153,38 @@ def overlap_of(part: Surface, whole: Surface) -> Bool[Tensor, "n"]:
     """Which vertices of the whole lie near the true image of a vertex of the part."""
     if part.truth is None or part.truth_shares is None:
         raise ValueError("the overlap needs the ground truth of the part: Surface.with_truth")
-    images = whole.points[part.truth[part.truth_shares > 0]]
-    reach = _REACH * part.mass.mean().sqrt()
-    return torch.cdist(whole.points, images).amin(dim=1) <= reach
+    apart = torch.cdist(whole.points, whole.points[part.truth])
+    nearest = apart.masked_fill(part.truth_shares <= 0, torch.inf).amin(dim=1)
+    reach = _REACH * (part.mass.sum() / (part.mass > 0).sum()).sqrt()
+    return (nearest <= reach) & (whole.mass > 0)
+
+
+# In both losses a choice of vertices is a mask: for the number of those that are chosen a GPU would have to be waited for.
+
+
+def _overlap_loss(logits: Float[Tensor, "n"], covered: Bool[Tensor, "n"], whole: Surface) -> Float[Tensor, ""]:
+    """Mean cross entropy over the vertices of the whole; those that overlap count by the share of the others."""
+    there = (whole.mass > 0).to(logits.dtype)
+    share = covered.sum() / there.sum()
+    weights = there * torch.where(covered, 1 - share, share)
+    entropy = binary_cross_entropy_with_logits(logits, covered.to(logits.dtype), weights, reduction="sum")
+    return entropy / there.sum()
+
+
+def _contrast_loss(of_part: Float[Tensor, "p f"], of_whole: Float[Tensor, "n f"], part: Surface) -> Float[Tensor, ""]:
+    """Mean cross entropy of −‖f_i − g_j‖ / 0.07 over at most 512 true matches, drawn at random."""
+    assert part.truth is not None
+    assert part.truth_shares is not None
+    known = part.truth_shares > 0
+    drawn = torch.rand(len(known), device=known.device).masked_fill(~known, -1.0)
+    some = drawn.topk(min(_MATCHES, len(known))).indices
+    real = known[some]
+    apart = torch.cdist(of_part[some], of_whole[part.truth[some]])
+    logits = (-apart / _TEMPERATURE).masked_fill(~real, -torch.inf)
+    own = torch.where(real, logits.diagonal(), 0.0)
+    # rows that only fill up have numbers too, and no weight
+    entropy = torch.where(real, torch.logsumexp(logits, dim=1) - own, 0.0)
+    return entropy.sum() / real.sum()
 
 
 class DPFM(LearnedMethod):
@@ -177,7 +212,7 @@ class DPFM(LearnedMethod):
     def network_of(cls, config: TrainingConfig) -> Network:
         return DPFMNetwork(config.network)
 
-    def loss(self) -> Loss:
+    def own_loss(self) -> Loss:
         return self.setting
 
     def functional_map(self, compared: Comparison, pair: SurfacePair) -> Float[Tensor, "r k"]:

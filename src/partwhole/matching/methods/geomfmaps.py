@@ -40,7 +40,7 @@ class GeomFMaps(LearnedMethod):
         noise=0.0,
     )
 
-    def loss(self) -> Loss:
+    def own_loss(self) -> Loss:
         return MapLoss(_SOLVE, weight=1 / _SOLVE.eigenpairs**2)
 
     def functional_map(self, compared: Comparison, pair: SurfacePair) -> Float[Tensor, "k k"]:

@@ -11,14 +11,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from partwhole.matching.config import TrainingConfig
+from partwhole.matching.config import PRESETS, TrainingConfig
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.network.diffusion_net import Network, is_made_by, new_network
 from partwhole.matching.network.surface import SurfacePair
 from partwhole.matching.network.weights import model_path, read_tensors
 from partwhole.matching.readout.maps import Comparison, functional_map_of, hard_map, nearest_rows
 from partwhole.matching.search.method import PairMethod
-from partwhole.matching.training.losses import Loss
+from partwhole.matching.training.losses import Loss, SynchronousLoss
 from partwhole.matching.training.refine import refine
 from partwhole.matching.training.steps import random_seed
 from partwhole.matching.training.train import train
@@ -27,7 +27,7 @@ from partwhole.store.cache import hash_of
 
 
 class LearnedMethod(PairMethod):
-    """A network, the loss that it is trained by, and how its map is read. A subclass gives `loss` and `functional_map`.
+    """A network, the loss that it is trained by, and how its map is read. A subclass gives `own_loss` and `functional_map`.
 
     Parameters
     ----------
@@ -95,9 +95,20 @@ class LearnedMethod(PairMethod):
         """A copy of the network whose weights can be trained."""
         return deepcopy(self.matcher.network).requires_grad_(True)
 
-    @abstractmethod
+    @classmethod
+    def published_for(cls, data: str | None) -> TrainingConfig:
+        """The published choices for a data set, by its name in `PRESETS`; its shapes stand as those of the preset do."""
+        of_set = PRESETS.get(data or "")
+        return cls.published if of_set is None else cls.published.with_changes(vertical=of_set.search.vertical)
+
     def loss(self) -> Loss:
-        """What training and adaptation make small."""
+        """What training and adaptation make small: the published loss, and the synchronous one if it has a weight."""
+        weight = self.config.loss.synchronous_weight
+        return self.own_loss() + SynchronousLoss(weight) if weight else self.own_loss()
+
+    @abstractmethod
+    def own_loss(self) -> Loss:
+        """The published loss."""
 
     def fit(self, pairs: Any, **options: Any) -> LearnedMethod:
         """This method with its network trained on pairs, from the weights that it has; options are those of `train`."""

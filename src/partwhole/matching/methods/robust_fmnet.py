@@ -32,7 +32,7 @@ class RobustFMNet(LearnedMethod):
     name: ClassVar[str] = "robust-fmnet"
     published: ClassVar[TrainingConfig] = TrainingConfig(temperature=0.07, map_eigenpairs=200)
 
-    def loss(self) -> Loss:
+    def own_loss(self) -> Loss:
         return SpectralLoss(_SOLVE, coupled=1.0)
 
     def functional_map(self, compared: Comparison, pair: SurfacePair) -> Float[Tensor, "k k"]:

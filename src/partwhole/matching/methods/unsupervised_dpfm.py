@@ -35,7 +35,7 @@ class UnsupervisedDPFM(LearnedMethod):
         features=128, map_eigenpairs=50, learning_rate=1e-3, final_learning_rate=1e-3, cosine_epochs=None
     )
 
-    def loss(self) -> Loss:
+    def own_loss(self) -> Loss:
         return SpectralLoss(_SOLVE)
 
     def functional_map(self, compared: Comparison, pair: SurfacePair) -> Float[Tensor, "r k"]:

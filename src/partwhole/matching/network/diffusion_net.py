@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import Any, ClassVar, get_args
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
@@ -51,9 +51,16 @@ class Network(nn.Module, ABC):
         """Features of the vertices of one surface."""
 
     def pair(
-        self, of_part: Float[Tensor, "p f"], of_whole: Float[Tensor, "n f"]
+        self,
+        of_part: Float[Tensor, "p f"],
+        of_whole: Float[Tensor, "n f"],
+        present: tuple[Bool[Tensor, "p"], Bool[Tensor, "n"]] | None = None,
     ) -> tuple[Float[Tensor, "p g"], Float[Tensor, "n g"]]:
-        """Features of part and whole after both were seen together; as they are, unless a network says otherwise."""
+        """Features of part and whole after both were seen together; as they are, unless a network says otherwise.
+
+        `present` says which vertices are there, and do not only fill up a batch. It is given only in steps that are recorded,
+        so only networks with `takes_batches` need it.
+        """
         return of_part, of_whole
 
     def after_step(self) -> None:

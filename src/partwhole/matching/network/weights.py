@@ -51,10 +51,13 @@ LEARNED: Mapping[str, MethodEntry] = MappingProxyType(
         "robust-fmnet": MethodEntry("RobustFMNet", "Spectral maps that agree with soft maps (2023); unsupervised."),
         "direct-match-net": MethodEntry("DirectMatchNet", "Distances of all pairs are kept (2024); unsupervised."),
         "direct-match-net-lpf": MethodEntry("DirectMatchNetLPF", "The same with areas kept coarsely; a guess."),
+        "wormhole": MethodEntry("Wormhole", "Distances that can be trusted are kept (2024); unsupervised."),
     }
 )
 # what may follow the name of a method or a built-in model, after a +
 REFINEMENTS = ("zoomout", "pmf")
+# and after that of a run of a method which learns without ground truth: steps down its loss on the pair itself
+ADAPTATION = "adapt"
 
 
 def models_folder() -> Path:

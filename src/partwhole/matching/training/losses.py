@@ -133,6 +133,7 @@ class Loss(ABC):
 class FeatureLoss(Loss):
     """A loss of features: it has `on_features`, and a soft map alone does not determine it."""
 
+    # those of this package wait for nothing, but were not recorded on a GPU yet: `train(capture=True)` does it
     can_be_recorded: ClassVar[bool] = False
 
     def __call__(self, P: Float[Tensor, "p n"], part: Surface, whole: Surface) -> Float[Tensor, ""]:
@@ -267,6 +268,32 @@ class LowPassAreaLoss(Loss):
 
 
 @dataclass(frozen=True)
+class SynchronousLoss(Loss):
+    """weight · ‖P H_whole Φ − H_part P Φ‖², H = Φ e^{−tΛ} Φ† the diffusion of heat for the time t on each surface.
+
+    What is diffused on the whole and pulled back by P is what is pulled back and diffused on the part: maps become smooth.
+    The norm is that of functions on the part, Φ the first eigenfunctions of the whole.
+    """
+
+    weight: float = 1.0
+    time: float = 0.01
+    eigenpairs: int = 64
+
+    takes_distances: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        return "synchronous"
+
+    def __call__(self, P: Float[Tensor, "p n"], part: Surface, whole: Surface) -> Float[Tensor, ""]:
+        pulled = P @ whole.functions[:, : self.eigenpairs]
+        first = pulled * torch.exp(-self.time * whole.values[: self.eigenpairs])
+        coefficients = (part.functions * part.mass[:, None]).T @ pulled
+        then = part.functions @ (torch.exp(-self.time * part.values)[:, None] * coefficients)
+        return self.weight * (part.mass[:, None] * (first - then).square()).sum()
+
+
+@dataclass(frozen=True)
 class CorrespondenceLoss(Loss):
     """weight · Σ_i a_i (−log P_{i, truth of i}), a_i the share of vertex i in the area of those whose truth is known.
 
@@ -323,7 +350,7 @@ class LossSum(Loss):
 def configured_by(loss: Loss, config: TrainingConfig) -> TrainingConfig:
     """The choices with the weights and sides of this loss, so that they say what a network was trained for, and what has to
     be prepared for it."""
-    weights = {"distortion": 0.0, "orthogonality": 0.0, "correspondence": 0.0}
+    weights = {"distortion": 0.0, "orthogonality": 0.0, "correspondence": 0.0, "synchronous": 0.0}
     for term in loss.terms():
         if term.name in weights:
             weights[term.name] = float(getattr(term, "weight", 1.0))
@@ -334,13 +361,13 @@ def configured_by(loss: Loss, config: TrainingConfig) -> TrainingConfig:
 
 
 def loss_of(config: TrainingConfig, *, supervised: bool = True) -> Loss:
-    """λ_geo WormholeLoss + λ_ortho OrthogonalityLoss + CorrespondenceLoss, without what has weight 0.
+    """λ_geo WormholeLoss + λ_ortho OrthogonalityLoss + CorrespondenceLoss + SynchronousLoss, without what has weight 0.
 
     Parameters
     ----------
     config : the weights
-    supervised : False leaves out the last, for pairs whose ground truth is not known; if nothing else is left, the paper's
-        weights are taken for the others
+    supervised : False leaves out the correspondence, for pairs whose ground truth is not known; if nothing else is left, the
+        paper's weights are taken for the others
     """
     weights, size = config.loss, config.loss.map_eigenpairs
     if not (supervised or weights.distortion_weight or weights.orthogonality_weight):
@@ -354,4 +381,6 @@ def loss_of(config: TrainingConfig, *, supervised: bool = True) -> Loss:
         terms.append(CorrespondenceLoss(weights.correspondence_weight))
     if not terms:
         raise ValueError("the weights of all terms of the loss are 0: there is nothing to train for")
+    if weights.synchronous_weight:
+        terms.append(SynchronousLoss(weights.synchronous_weight))
     return terms[0] if len(terms) == 1 else LossSum(tuple(terms))

@@ -77,7 +77,8 @@ def losses_of_pairs(
         features = [network.encode(seen(surface)) for surface in surfaces]
     terms = []
     for (part, whole), of_part, of_whole in zip(pairs, features[: len(pairs)], features[len(pairs) :], strict=True):
-        seen_together = network.pair(of_part, of_whole)
+        present = [(part.mass > 0, whole.mass > 0)] if together else []
+        seen_together = network.pair(of_part, of_whole, *present)
         P = soft_map(*seen_together, config.loss.temperature, absent=whole.absent)
         terms.append(torch.stack([term.on_features(*seen_together, P, part, whole) for term in loss.terms()]))
     return terms[0] if len(terms) == 1 else torch.stack(terms).mean(dim=0)

@@ -87,6 +87,7 @@ def train(
     workers: int | None = None,
     progress: Progress | None = None,
     heartbeat: Callable[[RunState], None] | None = None,
+    capture: bool | None = None,
 ) -> TrainingRun:
     """Train a network to match parts to wholes, without ground truth unless the loss needs it.
 
@@ -111,6 +112,8 @@ def train(
     progress : called with (what is done, steps done, steps in all)
     heartbeat : called between iterations, every few seconds, with how far the run has come; what it raises ends the run,
         which is saved first and can go on from there
+    capture : whether steps on a GPU are recorded as CUDA graphs, which is faster; None: if every term of the loss says that
+        it can be
 
     Examples
     --------
@@ -139,7 +142,7 @@ def train(
         network = _network(config, network, start).to(device)
         optimiser = adam(network, config, device)
         state = record.resumed(network, optimiser)
-        step = _steps(network, optimiser, loss, prepared, config, device)
+        step = _steps(network, optimiser, loss, prepared, config, device, capture=capture)
         recorder = Recorder(record, state, network, optimiser, progress=progress, heartbeat=heartbeat)
         for iteration in range(state.iteration, config.optimisation.iterations):
             set_rate(optimiser, learning_rate(iteration, len(prepared), config))
@@ -214,12 +217,14 @@ def _steps(
     prepared: PreparedPairs | PairStream,
     config: TrainingConfig,
     device: str,
+    *,
+    capture: bool | None,
 ) -> Step:
     network.train()
     # surfaces with fewer vertices than eigenpairs were asked for don't fit the buffers of the others; streams have none
     ragged = len({surface.values.shape[-1] for surface in (*prepared.parts, *prepared.wholes)}) > 1
-    recorded = network.takes_batches and all(term.can_be_recorded for term in loss.terms())
-    if device == "cpu" or ragged or not recorded:
+    allowed = all(term.can_be_recorded for term in loss.terms()) if capture is None else capture
+    if device == "cpu" or ragged or not (allowed and network.takes_batches):
         return plain_steps(network, optimiser, loss, prepared, config)
     from partwhole.matching.training.cuda.captured import captured_steps
 

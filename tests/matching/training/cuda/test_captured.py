@@ -20,8 +20,18 @@ from partwhole.matching import (
     prepare_pairs,
     train,
 )
+from partwhole.matching.methods import (
+    DPFM,
+    DirectMatchNetLPF,
+    DPFMHoles,
+    GeomFMaps,
+    RobustFMNet,
+    UnsupervisedDPFM,
+    Wormhole,
+)
 from partwhole.matching.network.diffusion_net import new_network
 from partwhole.matching.training.cuda.captured import Buffers, captured_steps, rounded_up
+from partwhole.matching.training.data import prepared_for
 from partwhole.matching.training.losses import loss_of, pulled_back
 from partwhole.matching.training.steps import adam, losses_of_pair, losses_of_pairs, plain_steps, reproducibly
 
@@ -114,6 +124,72 @@ def test_pairs_of_a_batch_do_not_see_each_other(pairs, still, cache) -> None:
         found = losses_of_pairs(network, loss, buffers.pairs, still, together=buffers.together)
         expected = torch.stack([losses_of_pair(network, loss, *pair, still) for pair in given]).mean(dim=0)
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
+FEATURE_METHODS = [DPFM, DPFMHoles, GeomFMaps, UnsupervisedDPFM, RobustFMNet]
+
+
+@pytest.mark.parametrize("kind", FEATURE_METHODS)
+def test_losses_of_features_do_not_see_what_fills_up_either(pairs, still, cache, kind) -> None:
+    method = small_method(kind, still)
+    loss, network = method.loss(), method.trainable()
+    known = [pair for pair in pairs if pair.ground_truth is not None]
+    prepared = prepared_for(known, method.config, loss=loss, cache=cache)
+    buffers = Buffers.of_size(128, 192, prepared.parts[0], None, truth=bool(prepared.truths))
+    for pair in (*prepared.pairs, *reversed(prepared.pairs)):
+        surfaces = prepared.surfaces(*pair)
+        buffers.load(surfaces)
+        torch.manual_seed(1)
+        found = losses_of_pairs(network, loss, buffers.pairs, method.config, together=buffers.together)
+        torch.manual_seed(1)
+        expected = losses_of_pair(network, loss, *surfaces, method.config)
+        # all true matches are drawn, since there are fewer than are asked for
+        torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-4)
+        ours, theirs = gradients_of_used(network, found), gradients_of_used(network, expected)
+        size = max(float(gradient.abs().max()) for gradient in theirs)
+        for one, two in zip(ours, theirs, strict=True):
+            torch.testing.assert_close(one, two, rtol=1e-2, atol=2e-3 * size)
+
+
+def small_method(kind: Any, still: TrainingConfig, **changes: Any) -> Any:
+    sizes = {"width": 8, "blocks": 1, "features": 8, "map_eigenpairs": 20, "diffusion_eigenpairs": 10}
+    once = {"iterations": 12, "evaluate_every": 12, "precision": "float32", "distances": "dijkstra", **STILL, **sizes}
+    return kind(config=kind.published.with_changes(**{**once, **changes}))
+
+
+def gradients_of_used(network: torch.nn.Module, terms: torch.Tensor) -> list[torch.Tensor]:
+    """Of the weights that the loss depends on."""
+    network.zero_grad()
+    terms.sum().backward()
+    return [weight.grad.clone() for weight in network.parameters() if weight.grad is not None]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("kind", [*FEATURE_METHODS, DirectMatchNetLPF, Wormhole])
+def test_methods_are_recorded_as_they_are(small, still, kind) -> None:
+    """Recorded steps have the losses of plain ones, and of those on the processor."""
+    pairs, method = pairs_of_many_sizes(small), small_method(kind, still)
+    runs = {
+        (device, capture): train(
+            pairs,
+            method.config,
+            loss=method.loss(),
+            network=method.trainable(),
+            device=device,
+            capture=capture,
+        ).losses
+        for device, capture in (("cpu", None), ("cuda", False), ("cuda", True))
+    }
+    np.testing.assert_allclose(runs["cuda", False], runs["cpu", None], rtol=2e-2, atol=1e-2)
+    np.testing.assert_allclose(runs["cuda", True], runs["cuda", False], rtol=2e-2, atol=1e-2)
+
+
+@pytest.mark.gpu
+def test_the_synchronous_term_is_recorded(small, still) -> None:
+    pairs, method = pairs_of_many_sizes(small), small_method(Wormhole, still, synchronous_weight=1.0)
+    given = {"loss": method.loss(), "network": method.trainable(), "device": "cuda"}
+    plain, fast = (train(pairs, method.config, capture=capture, **given).losses for capture in (False, True))
+    np.testing.assert_allclose(fast, plain, rtol=2e-2, atol=1e-2)
 
 
 @pytest.mark.gpu
