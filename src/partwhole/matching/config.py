@@ -101,7 +101,7 @@ class LossConfig(Group):
     map_eigenpairs : size of the functional map, in the loss and in the spectral read-out
     distortion_weight, orthogonality_weight : λ_geo and λ_ortho
     correspondence_weight : of the supervised loss, see `CorrespondenceLoss`; 0: training is unsupervised
-    rows : the distortion is estimated in each step from so many vertices of the part, drawn at random by their area, see
+    rows : the distortion is estimated in each step from the pairs with so many vertices of the part, drawn by area, see
         `SampledWormholeLoss`; None: it is computed from all
     distance_vertices : the loss sees so many vertices of each surface, spread evenly, and distances are kept between these
         only, see `keep_vertices`; it bounds the memory of large surfaces. None: it sees all vertices
@@ -117,7 +117,7 @@ class LossConfig(Group):
     distortion_weight: float = _not_negative(1e3)
     orthogonality_weight: float = _not_negative(1.0)
     correspondence_weight: float = _not_negative(0.0)
-    rows: int | None = _count(None, least=4)
+    rows: int | None = _count(None, least=2)
     distance_vertices: int | None = _count(None, least=4)
 
 
