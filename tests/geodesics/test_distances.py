@@ -378,3 +378,20 @@ def test_one_vertex_after_another_refuses_what_float32_does_not_hold() -> None:
     mesh = Mesh(1e-40 * sphere(50).vertices, sphere(50).faces)
     with pytest.raises(ValueError, match="use float64"):
         distances_from_each(mesh)
+
+
+@pytest.mark.parametrize("method", ["dijkstra", "fast_marching", "exact"])
+def test_targets_are_columns(method, tmp_path) -> None:
+    mesh = sphere(80, jitter=0.3)
+    rows = geodesic_distances(mesh, [3, 70], method=method)
+    options = {"targets": [70, 0, 70], "method": method}
+    np.testing.assert_array_equal(geodesic_distances(mesh, [3, 70], **options), rows[:, [70, 0, 70]])
+    on_disk = geodesic_distances(mesh, [3, 70], out=tmp_path / "D.npy", **options)
+    np.testing.assert_array_equal(on_disk, rows[:, [70, 0, 70]])
+
+
+def test_targets_that_are_refused() -> None:
+    with pytest.raises(ValueError, match="targets: there is no vertex 80"):
+        geodesic_distances(sphere(80), [0], targets=[80])
+    with pytest.raises(ValueError, match="targets needs sources"):
+        geodesic_distances(sphere(80), targets=[0])

@@ -42,7 +42,7 @@ from partwhole.store.arguments import check_number
 
 def boundary_criterion(
     mesh: SurfaceLike,
-    D: ArrayLike | None = None,
+    D: ArrayLike | PartDistances | None = None,
     *,
     rows: ArrayLike | None = None,
     from_boundary: ArrayLike | None = None,
@@ -74,7 +74,7 @@ def boundary_criterion(
 
 def wormhole_criterion(
     mesh: SurfaceLike,
-    D: ArrayLike | None = None,
+    D: ArrayLike | PartDistances | None = None,
     *,
     rows: ArrayLike | None = None,
     from_boundary: ArrayLike | None = None,
@@ -90,7 +90,8 @@ def wormhole_criterion(
     mesh : the part
     D : its geodesic distances, float32 or float64: all pairs, (n, n), or one row for each of `rows`, (r, n). If None,
         distances along edges are computed, ``geodesic_distances(mesh, method="dijkstra")``: the guarantee is proved for
-        these as it stands. Give exact distances together with ``sound=True``
+        these as it stands. Give exact distances together with ``sound=True``. What `distances_among` gives stands for D
+        among the vertices that were chosen there, on the processor
     rows : vertices whose pairs are wanted; default all
     from_boundary : distances from each of `mesh.boundary_vertices`, (b, n); needed if `D` holds chosen rows only. If it
         is given and there are as many rows as vertices, row k of `D` belongs to `rows[k]`
@@ -135,7 +136,7 @@ def wormhole_criterion(
 
 def same_loop_criterion(
     mesh: SurfaceLike,
-    D: ArrayLike | None = None,
+    D: ArrayLike | PartDistances | None = None,
     *,
     rows: ArrayLike | None = None,
     from_boundary: ArrayLike | None = None,
@@ -244,19 +245,26 @@ def half_longest(mesh: Mesh, lengths: Float[np.ndarray, "e"]) -> Float[np.ndarra
 
 def _distances(
     mesh: Mesh,
-    D: ArrayLike | None,
+    D: ArrayLike | PartDistances | None,
     rows: ArrayLike | None,
     from_boundary: ArrayLike | None,
     metric_bound: float | Metric,
     device: Device,
 ) -> PartDistances:
     """The distances given, or those along edges if none are."""
+    if isinstance(D, PartDistances):
+        if rows is not None or from_boundary is not None or device != "cpu":
+            raise ValueError(
+                "D is what distances_among gave: leave rows, from_boundary and device out, it has all of them"
+            )
+        return D
     if D is None:
         if from_boundary is not None:
             raise ValueError(
                 "from_boundary was given without D; give both, or neither to compute distances along edges"
             )
-        D, from_boundary = _along_edges(mesh, rows, metric_bound, device)
+        along_edges, from_boundary = _along_edges(mesh, rows, metric_bound, device)
+        return part_distances(mesh, along_edges, rows, from_boundary, device)
     return part_distances(mesh, D, rows, from_boundary, device)
 
 

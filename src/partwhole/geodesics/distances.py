@@ -145,6 +145,7 @@ def geodesic_distances(
     mesh: SurfaceLike,
     sources: ArrayLike | None = None,
     *,
+    targets: ArrayLike | None = None,
     method: DistanceMethod = "fast_marching",
     dtype: DTypeLike = np.float64,
     device: Literal["cpu", "cuda"] = "cpu",
@@ -159,6 +160,7 @@ def geodesic_distances(
     ----------
     mesh : the surface
     sources : vertex numbers, one row each; None for all pairs, which gives a symmetric matrix
+    targets : vertex numbers, one column each, for those who need few: the other columns take no memory. None for all
     method : what "shortest" means on a mesh
 
         - ``"dijkstra"``: along edges. Never below the true distance; about 5 % above it, on fine meshes too.
@@ -176,8 +178,8 @@ def geodesic_distances(
 
     Returns
     -------
-    (len(sources), n) distances, inf where there is no path. With ``sources=None`` the matrix is symmetric: fast marching
-    has a direction, so the mean of both directions is taken; chosen rows are not averaged.
+    (len(sources), n) distances, or (len(sources), len(targets)), inf where there is no path. With ``sources=None`` the matrix
+    is symmetric: fast marching has a direction, so the mean of both directions is taken; chosen rows are not averaged.
 
     Examples
     --------
@@ -188,7 +190,10 @@ def geodesic_distances(
     [[1.0, 0.0, 1.0, 1.414]]
     """
     mesh = as_mesh(mesh)
-    rows = _checked_sources(sources, mesh)
+    rows = _checked_vertices("sources", sources, mesh)
+    columns = None if targets is None else _checked_vertices("targets", targets, mesh)
+    if columns is not None and sources is None:
+        raise ValueError("targets needs sources: without them all pairs are computed, whose matrix has every column")
     dtype = _checked_type(dtype)
     check_whole_number("threads", threads, or_none=True)
     if threads is not None and threads < 1:
@@ -208,20 +213,21 @@ def geodesic_distances(
     if dtype == np.float32:
         _check_single_precision(mesh.name, lengths)
     if device == "cuda":
-        return _on_cuda(mesh, rows, sources is None, method, dtype, lengths, out)
+        return _on_cuda(mesh, rows, columns, sources is None, method, dtype, lengths, out)
     if device != "cpu":
         raise ValueError(f"device must be 'cpu' or 'cuda', got {device!r}")
-    shape = (len(rows), mesh.n_vertices)
+    shape = (len(rows), mesh.n_vertices if columns is None else len(columns))
+    work = mesh, rows, columns, sources is None, method, lengths, progress, threads
     out = None if out is None else checked_path("out", out)
     if out is None:
         matrix = np.empty(shape, dtype)
-        _fill(matrix, mesh, rows, sources is None, method, lengths, progress, threads)
+        _fill(matrix, *work)
         return matrix
     with atomic_write(out) as file:
         header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_2_0(file, header)
         mapped = np.memmap(file, dtype, "r+", offset=file.tell(), shape=shape)
-        _fill(mapped, mesh, rows, sources is None, method, lengths, progress, threads)
+        _fill(mapped, *work)
         mapped.flush()
         del mapped
     return np.load(out, mmap_mode="r")
@@ -249,22 +255,22 @@ def distances_from_each(
     work = _exact_bundles(mesh, lengths) if method == "exact" else _relaxed_bundles(mesh, method, lengths, dtype)
 
     def distances_from(vertex: int) -> Float[np.ndarray, "n"]:
-        row = work(_checked_sources([vertex], mesh))[0]
+        row = work(_checked_vertices("sources", [vertex], mesh))[0]
         row *= row.dtype.type(unit)
         return row.astype(dtype, copy=False)
 
     return distances_from
 
 
-def _checked_sources(sources: ArrayLike | None, mesh: Mesh) -> Int[np.ndarray, "r"]:
-    if sources is None:
+def _checked_vertices(name: str, given: ArrayLike | None, mesh: Mesh) -> Int[np.ndarray, "r"]:
+    if given is None:
         return np.arange(mesh.n_vertices)
-    rows = as_array("sources must be a list of vertex numbers", sources)
+    rows = as_array(f"{name} must be a list of vertex numbers", given)
     if rows.ndim != 1 or len(rows) == 0 or not np.issubdtype(rows.dtype, np.integer):
-        raise ValueError(f"sources must be a list of vertex numbers, got shape {rows.shape} of {rows.dtype}")
+        raise ValueError(f"{name} must be a list of vertex numbers, got shape {rows.shape} of {rows.dtype}")
     if rows.min() < 0 or rows.max() >= mesh.n_vertices:
         worst = rows.min() if rows.min() < 0 else rows.max()
-        raise ValueError(f"sources: there is no vertex {worst}, {mesh.name} has vertices 0 to {mesh.n_vertices - 1}")
+        raise ValueError(f"{name}: there is no vertex {worst}, {mesh.name} has vertices 0 to {mesh.n_vertices - 1}")
     return rows.astype(np.int64)
 
 
@@ -306,9 +312,10 @@ def _unit_lengths(lengths: Float[np.ndarray, "e"]) -> tuple[Float[np.ndarray, "e
 
 
 def _fill(
-    matrix: Float[np.ndarray, "r n"],
+    matrix: Float[np.ndarray, "r c"],
     mesh: Mesh,
     rows: Int[np.ndarray, "r"],
+    columns: Int[np.ndarray, "c"] | None,
     all_pairs: bool,
     method: DistanceMethod,
     lengths: Float[np.ndarray, "e"],
@@ -329,7 +336,7 @@ def _fill(
     def one(bundle: Int[np.ndarray, "k"]) -> int:
         block = work(rows[bundle])
         block *= block.dtype.type(unit)
-        matrix[bundle] = block
+        matrix[bundle] = block if columns is None else block[:, columns]
         return len(bundle)
 
     with _reporting(progress, len(rows), method) as report:
@@ -426,6 +433,7 @@ def _reporting(progress: Progress | bool, total: int, method: str) -> Iterator[C
 def _on_cuda(
     mesh: Mesh,
     rows: Int[np.ndarray, "r"],
+    columns: Int[np.ndarray, "c"] | None,
     all_pairs: bool,
     method: DistanceMethod,
     dtype: np.dtype,
@@ -439,11 +447,23 @@ def _on_cuda(
     from partwhole.geodesics.cuda.relaxation import relaxed_rows
 
     lengths, unit = _unit_lengths(lengths)
-    order = np.concatenate(bundles_of(edge_graph(mesh), rows, 128))
     real = working_dtype(method, dtype)
-    distances = relaxed_rows(stencil_for(mesh, method, lengths), rows, order, real, smallest_step(method, real))
-    distances *= unit
-    distances = distances.float() if dtype == np.float32 else distances
+    steps, smallest = stencil_for(mesh, method, lengths), smallest_step(method, real)
+
+    def computed(chosen: Int[np.ndarray, "k"], order: Int[np.ndarray, "k"]) -> torch.Tensor:
+        distances = relaxed_rows(steps, chosen, order, real, smallest)
+        distances *= unit
+        return distances.float() if dtype == np.float32 else distances
+
+    bundles = bundles_of(edge_graph(mesh), rows, 128)
+    if columns is not None:
+        import torch
+
+        places = torch.argsort(torch.from_numpy(np.concatenate(bundles))).to("cuda")
+        kept = torch.from_numpy(columns).to("cuda")
+        found = [computed(rows[bundle], np.arange(len(bundle)))[:, kept] for bundle in bundles]
+        return torch.cat(found)[places]
+    distances = computed(rows, np.concatenate(bundles))
     if not all_pairs:
         return distances
     return (distances + distances.T) / 2 if method == "fast_marching" else distances.minimum(distances.T)

@@ -102,6 +102,10 @@ class LossConfig(Group):
     distortion_weight, orthogonality_weight : λ_geo and λ_ortho
     correspondence_weight : of the supervised loss, see `CorrespondenceLoss`; 0: training is unsupervised
     synchronous_weight : of `SynchronousLoss`, which makes maps smooth; may be added to the loss of any method
+    rows : the distortion is estimated in each step from the pairs with so many vertices of the part, drawn by area, see
+        `SampledWormholeLoss`; None: it is computed from all
+    distance_vertices : the loss sees so many vertices of each surface, spread evenly, and distances are kept between these
+        only, see `keep_vertices`; it bounds the memory of large surfaces. None: it sees all vertices
     """
 
     temperature: float = _positive(0.01)
@@ -115,6 +119,8 @@ class LossConfig(Group):
     orthogonality_weight: float = _not_negative(1.0)
     correspondence_weight: float = _not_negative(0.0)
     synchronous_weight: float = _not_negative(0.0)
+    rows: int | None = _count(None, least=2)
+    distance_vertices: int | None = _count(None, least=4)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +131,7 @@ class OptimisationConfig(Group):
     ----------
     iterations : steps of the optimiser
     batch : pairs a step; the gradient is that of their mean loss
+    accumulate : batches a step, one after the other or shared out among processes; the gradient is the mean of theirs
     learning_rate, final_learning_rate : of Adam, falling along half a cosine
     cosine_epochs : length of that half cosine in passes over the pairs, as the authors count; None: the whole run
     gradient_norm : the gradient is clipped at
@@ -136,6 +143,7 @@ class OptimisationConfig(Group):
 
     iterations: int = _count(20_000)
     batch: int = _count(1)
+    accumulate: int = _count(1, most=4096)
     learning_rate: float = _positive(1e-3)
     final_learning_rate: float = _positive(1e-4)
     cosine_epochs: int | None = _count(300)

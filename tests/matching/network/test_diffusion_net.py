@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from partwhole.datasets import plane, sphere
+from partwhole.matching.network import diffusion_net
 from partwhole.matching.network.diffusion_net import (
     Block,
     ComplexLinear,
@@ -181,6 +182,21 @@ def test_dropout_works_in_training_alone(mesh) -> None:
     assert torch.equal(network(x, given), network(x, given))
     network.train()
     assert not torch.equal(network(x, given), network(x, given))
+
+
+def test_large_surfaces_have_the_same_features_and_gradients(mesh, monkeypatch) -> None:
+    """Blocks that are computed again draw the same dropout."""
+    given, network = operators(mesh, 20), random_network().train()
+    x = torch.randn(mesh.n_vertices, 5, dtype=torch.float64)
+    found = []
+    for limit in (diffusion_net.RECOMPUTED_BEYOND, 10):
+        monkeypatch.setattr(diffusion_net, "RECOMPUTED_BEYOND", limit)
+        network.zero_grad()
+        torch.manual_seed(1)
+        features = network(x, given)
+        features.square().sum().backward()
+        found.append([features.detach(), *(weight.grad for weight in network.parameters())])
+    assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))
 
 
 def test_other_inputs_than_it_was_made_for(mesh) -> None:

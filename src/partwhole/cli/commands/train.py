@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -180,7 +182,20 @@ def train(
         )
         folder = output or Path(f"{request.label}-seed{config.optimisation.seed}")
     machine: dict[str, Any] = {"workers": workers, "cache": cache, "capture": capture}
-    _run(request, folder, console, resume=resume is not None, **machine)
+    with _among_processes(request.device) as rank:
+        # the first process writes and speaks for all
+        console = Console(quiet=True) if rank else console
+        _run(request, folder, console, resume=resume is not None, rank=rank, **machine)
+
+
+def _among_processes(device: Device) -> AbstractContextManager[int | None]:
+    """The number of this process among those of torchrun; None if it runs alone."""
+    if int(os.environ.get("WORLD_SIZE", "1")) < 2:
+        return nullcontext()
+    check_torch(device)
+    from partwhole.matching.training.large.shared_steps import joined
+
+    return joined(device)
 
 
 def _published(method: str, chosen: str | None, given: dict[str, Any]) -> TrainingConfig:
@@ -213,6 +228,7 @@ def _run(
     workers: int | None,
     cache: bool,
     capture: bool | None,
+    rank: int | None,
 ) -> None:
     """Train, and print the result or how to resume."""
     weights = [None if file is None else Path(file) for file in (request.start, request.teacher)]
@@ -231,18 +247,21 @@ def _run(
     sources = _recipe(request) if request.recipe else _Sources.of(request, console)
     suggest_gpu(request.device, console)
     before = TrainRequest.read(folder) if resume else request
-    request.write(output_folder(folder))
+    if not rank:
+        request.write(output_folder(folder))
     options = {"device": request.device, "cache": open_cache(cache, console), "workers": workers}
     try:
         with plain_memory_errors(), console.stage_progress() as report:
             once: dict[str, Any] = {"resume": resume, "capture": capture}
             if isinstance(sources, _Sources):
-                run = _trained(request, sources, folder, console, report, once=once, options=options)
+                run = _trained(request, sources, folder, console, report, once=once, options=options, rank=rank)
             else:
-                run = _trained_on_recipe(request, sources, folder, console, report, once=once, workers=workers)
+                making: dict[str, Any] = {"workers": workers, "rank": rank}
+                run = _trained_on_recipe(request, sources, folder, console, report, once=once, **making)
     except ValueError:
         # if the data turn out to be others, the run keeps those it had
-        before.write(folder)
+        if not rank:
+            before.write(folder)
         raise
     except KeyboardInterrupt:
         console.note(f"resume with: {again}")
@@ -290,20 +309,25 @@ def _trained_on_recipe(
     *,
     once: dict[str, Any],
     workers: int | None,
+    rank: int | None,
 ) -> TrainingRun:
-    """Train while other processes make the pairs; blocks of these stay in the folder of the run until it is complete."""
+    """Train while other processes make the pairs; blocks of these stay in the folder of the run until it is complete.
+
+    Among the processes of torchrun each makes the blocks for itself; those of the first one stay.
+    """
     from partwhole.matching.training.stream import PairStream
     from partwhole.matching.training.train import train
 
     start = None if request.start is None else load_model(request.start, request.device)
-    kept = folder / BLOCK_FOLDER
+    kept = None if rank else folder / BLOCK_FOLDER
     with stop_signal() as stop:
         beat = Heartbeat(report, stop)
         knobs: dict[str, Any] = {"device": request.device, "workers": workers, "progress": beat.progress}
         made: dict[str, Any] = {"blocks": request.blocks, "folder": kept, "note": console.note}
         with PairStream(recipe, request.config, **knobs, **made) as stream:
             run = train(stream, request.config, start=start, folder=folder, heartbeat=beat, **once, **knobs)
-    shutil.rmtree(kept)
+    if kept is not None:
+        shutil.rmtree(kept)
     return run
 
 
@@ -316,13 +340,15 @@ def _trained(
     *,
     once: dict[str, Any],
     options: dict[str, Any],
+    rank: int | None,
 ) -> TrainingRun:
     from partwhole.matching.evaluation import Benchmark
     from partwhole.matching.training.data import prepared_for, takes_distances
     from partwhole.matching.training.train import train
 
     watch = {}
-    if sources.watched is not None:
+    # the first process evaluates for all
+    if sources.watched is not None and not rank:
         # first, so that missing ground truth is reported at once, and not after an hour of eigenfunctions
         name = sources.watched.name
         watched = with_ground_truth(read_pairs(sources.watched, console, report), name, console)
@@ -343,11 +369,19 @@ def _trained(
         made = learned_method(request.method)(config=request.config)
         learned = {"loss": made.loss(), "network": made.trainable(), "method": request.method}
     if takes_distances(request.config, loss=learned.get("loss"), teacher=teacher):
-        masks = request.config.loss.masked_sides == "both"
-        check_memory([*held, *unseen], device=request.device, for_loss=True, whole_masks=masks)
-    knobs: dict[str, Any] = {"teacher": teacher, "progress": report, **options}
-    prepared = prepared_for(held, request.config, loss=learned.get("loss"), **knobs)
-    validation = prepared_for(unseen, request.config, loss=learned.get("loss"), **knobs) if unseen else None
+        of_loss = request.config.loss
+        sizes: dict[str, Any] = {"whole_masks": of_loss.masked_sides == "both", "most": of_loss.distance_vertices}
+        check_memory([*held, *unseen], device=request.device, for_loss=True, **sizes)
+    knobs: dict[str, Any] = {"loss": learned.get("loss"), "teacher": teacher, "progress": report, **options}
+    turn: AbstractContextManager[None] = nullcontext()
+    if rank is not None and options["cache"] is not None:
+        from partwhole.matching.training.large.shared_steps import first_alone
+
+        turn = first_alone()
+    with turn:
+        prepared = prepared_for(held, request.config, **knobs)
+        validation = prepared_for(unseen, request.config, **knobs) if unseen and not rank else None
+    del knobs["loss"]
     for note in prepared.notes:
         console.note(note)
     with stop_signal() as stop:

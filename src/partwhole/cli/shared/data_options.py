@@ -14,6 +14,7 @@ from partwhole.cli.shared.console import MEMORY_REMEDY, Console, StageProgress
 from partwhole.cli.shared.options import Device, free_gpu_memory, free_memory
 from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.evaluation.published import Data
+from partwhole.mesh import Mesh
 from partwhole.mesh.formats.common import counted
 
 SetName = Literal["pfaust-m", "pfaust-h", "shrec16-cuts", "shrec16-holes", "folder", "bodies"]
@@ -136,14 +137,21 @@ def with_ground_truth(held: list[Pair], name: str, console: Console) -> list[Pai
     return known
 
 
-def check_memory(pairs: Sequence[Pair], *, device: Device, for_loss: bool, whole_masks: bool = False) -> None:
+def check_memory(
+    pairs: Sequence[Pair], *, device: Device, for_loss: bool, whole_masks: bool = False, most: int | None = None
+) -> None:
     """Raise ValueError if the matrices of all surfaces of the pairs take more memory than is free.
 
     For the loss these are distances and weights of every part and distances of every whole, with their masks if the loss
-    takes them, on the device; else distances of every whole, in main memory.
+    takes them, on the device; else distances of every whole, in main memory. `most` vertices of each surface have distances;
+    None: all.
     """
-    parts = {pair.part.content_hash: pair.part.n_vertices for pair in pairs}
-    wholes = {pair.whole.content_hash: pair.whole.n_vertices for pair in pairs}
+
+    def rows(mesh: Mesh) -> int:
+        return mesh.n_vertices if most is None else min(most, mesh.n_vertices)
+
+    parts = {pair.part.content_hash: rows(pair.part) for pair in pairs}
+    wholes = {pair.whole.content_hash: rows(pair.whole) for pair in pairs}
     largest = max([*parts.values(), *wholes.values()])
     entries = (1 + whole_masks) * sum(n**2 for n in wholes.values()) + _MATRICES_OF_A_STEP * largest**2
     if for_loss:

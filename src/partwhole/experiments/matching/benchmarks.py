@@ -271,7 +271,7 @@ class _Asked:
         self,
         command: str,
         tested_on: Mapping[str, tuple[str, ...]],
-        sections: Mapping[str, Section],
+        sections: Mapping[str, StudySection],
         settings: _Settings,
         data: Path | None,
         output: Path,

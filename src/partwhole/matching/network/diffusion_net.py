@@ -16,12 +16,16 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
+from torch.utils.checkpoint import checkpoint
 
 from partwhole.matching.config import NetworkConfig, NetworkInputs
 from partwhole.matching.network.surface import Operators, Surface
 
 # diffusion times stay above this: negative ones would make heat flow back
 _SHORTEST = 1e-8
+# on surfaces with more vertices blocks are computed again for their gradient, instead of keeping everything for it: a third
+# of the memory, for a third more time
+RECOMPUTED_BEYOND = 30_000
 # long thin products are quicker in pieces, which all of a GPU can work on
 _PIECES = 16
 
@@ -117,8 +121,9 @@ class DiffusionNet(Network):
                 "prepare the surfaces with the inputs it was trained on"
             )
         x = self.first(inputs)
+        large = x.requires_grad and x.shape[-2] > RECOMPUTED_BEYOND
         for block in self.blocks:
-            x = block(x, operators)
+            x = checkpoint(block, x, operators, use_reentrant=False) if large else block(x, operators)
         return self.last(x)
 
     def after_step(self) -> None:

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from partwhole.criterion import boundary_criterion, same_loop_criterion, wormhole_criterion
+from partwhole.criterion.distances import PartDistances
 from partwhole.criterion.loops import check_piece_of_sphere, twice_genus
 from partwhole.geodesics import geodesic_distances
 from partwhole.geodesics.distances import DistanceMethod
@@ -73,6 +74,7 @@ class Surface:
     absent : −inf for vertices that only fill up a batch and no soft map may reach, 0 for the others; None: there are none
     truth, truth_shares : for each vertex of a part its vertex of the whole, and how much it counts in a loss that takes the
         ground truth: its share of the area, 0 where the truth is not known; only where a loss needs them
+    kept : some vertices, and the surface at these, which is what a loss sees of a large surface; None: it sees all of them
     """
 
     points: Float[Tensor, "*batch n 3"]
@@ -89,6 +91,7 @@ class Surface:
     absent: Float[Tensor, "n"] | None = None
     truth: Int[Tensor, "n"] | None = None
     truth_shares: Float[Tensor, "n"] | None = None
+    kept: tuple[Tensor, Surface] | None = None
 
     def __len__(self) -> int:
         return self.points.shape[-2]
@@ -109,8 +112,17 @@ class Surface:
 
     def to(self, device: str | torch.device) -> Surface:
         """The same on another device."""
-        held = {field.name: getattr(self, field.name) for field in fields(self)}
-        return Surface(**{name: None if value is None else value.to(device) for name, value in held.items()})
+        held = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "kept"}
+        kept = None if self.kept is None else (self.kept[0].to(device), self.kept[1].to(device))
+        moved = {name: None if value is None else value.to(device) for name, value in held.items()}
+        return Surface(**moved, kept=kept)
+
+    def in_loss(self, features: Float[Tensor, "n f"]) -> tuple[Float[Tensor, "m f"], Surface]:
+        """Features and surface as a loss sees them: at the vertices that are kept, or at all."""
+        if self.kept is None:
+            return features, self
+        vertices, surface = self.kept
+        return features[vertices], surface
 
     def with_loss(
         self, distances: Tensor | None, weights: Tensor | None = None, *, mask: Tensor | None = None
@@ -217,9 +229,20 @@ def pair_weights(
 
 
 def pair_mask(
-    mesh: Mesh, distances: Float[Tensor, "n n"], *, criterion: MaskedBy = "wormhole", mask: Mask = "soft"
+    mesh: Mesh,
+    distances: Float[Tensor, "n n"],
+    *,
+    criterion: MaskedBy = "wormhole",
+    mask: Mask = "soft",
+    among: PartDistances | None = None,
 ) -> Float[Tensor, "n n"]:
     """M, the mask of a criterion, 1 without one; 0 where the distance is infinite, mask or not.
+
+    Parameters
+    ----------
+    mesh, distances : the surface, and the distances on it
+    criterion, mask : see `LossConfig`
+    among : what `distances_among` gave, if the distances are those between chosen vertices
 
     Examples
     --------
@@ -238,7 +261,7 @@ def pair_mask(
         found = compute[criterion](mesh, distances, device="cuda")
         masked = found.soft_mask if mask == "soft" else found.mask
     else:
-        found = compute[criterion](mesh, distances.numpy())
+        found = compute[criterion](mesh, distances.numpy() if among is None else among)
         masked = torch.tensor(found.soft_mask if mask == "soft" else found.mask)
     return torch.where(finite, masked.float(), 0)
 
@@ -311,7 +334,13 @@ def low_passed(D: Float[Tensor, "n n"], whole: Surface, k: int) -> Float[Tensor,
 
 
 def whole_with_loss(
-    whole: Surface, mesh: Mesh, D: Float[Tensor, "n n"], loss: LossConfig, *, criterion: MaskedBy
+    whole: Surface,
+    mesh: Mesh,
+    D: Float[Tensor, "n n"],
+    loss: LossConfig,
+    *,
+    criterion: MaskedBy,
+    among: PartDistances | None = None,
 ) -> Surface:
     """The whole with distances as the loss sees them, and with its mask if the loss asks for one.
 
@@ -321,8 +350,11 @@ def whole_with_loss(
     D : distances on it
     loss : whether they are low-passed, and whether there is a mask
     criterion : of the mask
+    among : see `pair_mask`
     """
-    mask = pair_mask(mesh, D, criterion=criterion, mask=loss.mask) if loss.masked_sides == "both" else None
+    mask = None
+    if loss.masked_sides == "both":
+        mask = pair_mask(mesh, D, criterion=criterion, mask=loss.mask, among=among)
     return whole.with_loss(D if loss.low_pass is None else low_passed(D, whole, loss.low_pass), mask=mask)
 
 

@@ -143,6 +143,12 @@ def prepared_for(
     """
     distances = takes_distances(config, loss=loss, teacher=teacher)
     supervised = any(term.takes_truth for term in (loss or loss_of(config)).terms()) and teacher is None
+    if config.loss.distance_vertices is not None and (supervised or teacher is not None):
+        needs = "the correspondence loss takes the ground truth" if supervised else "a teacher takes distances"
+        raise ValueError(
+            f"distance_vertices={config.loss.distance_vertices} keeps some vertices, and {needs} at all of them; set "
+            "distance_vertices to None, and decimate large surfaces instead"
+        )
     return prepare_pairs(pairs, config, for_loss=distances, truth=supervised, **options)
 
 

@@ -122,9 +122,41 @@ class Loss(ABC):
         """The value of the loss, where features are known beside their soft map."""
         return self(P, part, whole)
 
+    def measured(
+        self,
+        of_part: Float[Tensor, "p f"],
+        of_whole: Float[Tensor, "n f"],
+        P: Float[Tensor, "p n"],
+        part: Surface,
+        whole: Surface,
+    ) -> Float[Tensor, "c"]:
+        """The value, and then the numbers of `reported`, which have no gradient."""
+        return self.on_features(of_part, of_whole, P, part, whole)[None]
+
+    @property
+    def reported(self) -> tuple[str, ...]:
+        """Names of what logs have beside the value."""
+        return ()
+
+    @property
+    def exact(self) -> Loss:
+        """The loss that this one estimates; itself, if it is not an estimate."""
+        return self
+
     def terms(self) -> tuple[Loss, ...]:
         """The losses that this one is the sum of."""
         return (self,)
+
+    @property
+    def columns(self) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """The numbers that a step of training gives, by name: of each term its value and what it reports; and where values
+        are."""
+        names: list[str] = []
+        values = []
+        for term in self.terms():
+            values.append(len(names))
+            names += [term.name, *term.reported]
+        return tuple(names), tuple(values)
 
     def __add__(self, other: Loss) -> Loss:
         return LossSum((*self.terms(), *other.terms()))
@@ -198,19 +230,23 @@ class WormholeLoss(Loss):
         return "distortion"
 
     def __call__(self, P: Float[Tensor, "p n"], part: Surface, whole: Surface) -> Float[Tensor, ""]:
+        D_part, W, D_whole, M_whole = self.seen(part, whole)
+        if M_whole is not None:
+            W = W * pulled_back(P, M_whole)
+        return self.weight * distortion(P, D_part, D_whole, W)
+
+    def seen(self, part: Surface, whole: Surface) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+        """D_part, W and D_whole, and M_whole if the mask of the whole counts; raises ValueError where one is missing."""
         if part.distances is None or part.weights is None or whole.distances is None:
             raise ValueError(
                 "the wormhole loss needs distances of part and whole, and weights of the part: Surface.with_loss"
             )
-        W = part.weights
-        if self.masked_sides == "both":
-            if whole.mask is None:
-                raise ValueError(
-                    "masked_sides='both' needs the mask of the whole: prepare_pairs with masked_sides='both', or "
-                    "Surface.with_loss(distances, mask=...)"
-                )
-            W = W * pulled_back(P, whole.mask)
-        return self.weight * distortion(P, part.distances, whole.distances, W)
+        if self.masked_sides == "both" and whole.mask is None:
+            raise ValueError(
+                "masked_sides='both' needs the mask of the whole: prepare_pairs with masked_sides='both', or "
+                "Surface.with_loss(distances, mask=...)"
+            )
+        return part.distances, part.weights, whole.distances, whole.mask if self.masked_sides == "both" else None
 
 
 @dataclass(frozen=True)
@@ -333,6 +369,10 @@ class LossSum(Loss):
     def terms(self) -> tuple[Loss, ...]:
         return self.summands
 
+    @property
+    def exact(self) -> Loss:
+        return LossSum(tuple(loss.exact for loss in self.summands))
+
     def __call__(self, P: Float[Tensor, "p n"], part: Surface, whole: Surface) -> Float[Tensor, ""]:
         return torch.stack([loss(P, part, whole) for loss in self.summands]).sum()
 
@@ -357,7 +397,18 @@ def configured_by(loss: Loss, config: TrainingConfig) -> TrainingConfig:
     sides = {term.masked_sides for term in loss.terms() if isinstance(term, WormholeLoss)}
     if sides:
         config = config.with_changes(masked_sides="both" if "both" in sides else "part")
+    sampled = [int(getattr(term, "rows", 0)) for term in loss.terms()]
+    config = config.with_changes(rows=max(sampled) or None)
     return config.with_changes(**{f"{name}_weight": weight for name, weight in weights.items()})
+
+
+def _wormhole_loss(weights: LossConfig) -> Loss:
+    """Of all rows, or estimated from some."""
+    if weights.rows is None:
+        return WormholeLoss(weights.distortion_weight, weights.masked_sides)
+    from partwhole.matching.training.large.sampled_loss import SampledWormholeLoss
+
+    return SampledWormholeLoss(weights.distortion_weight, weights.masked_sides, rows=weights.rows)
 
 
 def loss_of(config: TrainingConfig, *, supervised: bool = True) -> Loss:
@@ -374,7 +425,7 @@ def loss_of(config: TrainingConfig, *, supervised: bool = True) -> Loss:
         weights = LossConfig()
     terms: list[Loss] = []
     if weights.distortion_weight:
-        terms.append(WormholeLoss(weights.distortion_weight, weights.masked_sides))
+        terms.append(_wormhole_loss(weights))
     if weights.orthogonality_weight:
         terms.append(OrthogonalityLoss(weights.orthogonality_weight, size))
     if weights.correspondence_weight and supervised:

@@ -219,7 +219,16 @@ def _truth(part: Surface, known: GroundTruth) -> tuple[Int[Tensor, "p"], Float[T
     return truth, shares
 
 
+def _sees_all(mesh: Mesh, config: TrainingConfig) -> bool:
+    """Whether the loss sees every vertex."""
+    return config.loss.distance_vertices is None or mesh.n_vertices <= config.loss.distance_vertices
+
+
 def _part_with_loss(part: Surface, mesh: Mesh, config: TrainingConfig, device: str) -> Surface:
+    if not _sees_all(mesh, config):
+        from partwhole.matching.training.large.kept import keep_vertices
+
+        return keep_vertices(part, mesh, config.loss, device)
     D = distances_of(mesh, method=config.loss.distances, device=device)
     W = pair_weights(mesh, D, part.mass, criterion=config.loss.criterion, mask=config.loss.mask)
     # W is 0 at infinite distances, but 0 · inf is not
@@ -232,6 +241,10 @@ def _whole_with_loss(whole: Surface, mesh: Mesh, config: TrainingConfig, device:
             f"{mesh.name} has {mesh.n_components} components, and distances between them are infinite; a whole is one "
             "piece: use mesh.largest_component()"
         )
+    if not _sees_all(mesh, config):
+        from partwhole.matching.training.large.kept import keep_whole_vertices
+
+        return keep_whole_vertices(whole, mesh, config.loss, device)
     D = distances_of(mesh, method=config.loss.distances, device=device)
     found = whole_with_loss(whole, mesh, D, config.loss, criterion=config.loss.criterion)
     if config.optimisation.precision != "float16" or device != "cuda":

@@ -128,7 +128,7 @@ def refine(
         with reproducibly(config, start.device.type), torch.enable_grad():
             adapted, losses = _adapted(
                 Matcher(deepcopy(start.network), config),
-                loss or loss_of(config, supervised=False),
+                (loss or loss_of(config, supervised=False)).exact,
                 part,
                 whole,
                 steps=steps,

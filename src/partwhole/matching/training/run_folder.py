@@ -48,20 +48,28 @@ class RunState:
     iteration: int = 0
     seconds: float = 0.0
     losses: list[list[float]] = field(default_factory=list)
+    # what terms report beside their values
+    reported: list[list[float]] = field(default_factory=list)
     evaluations: list[dict[str, Any]] = field(default_factory=list)
     best_loss: float = float("inf")
     best_iteration: int = 0
     best_weights: dict[str, Tensor] | None = None
 
-    def add_losses(self, rows: Float[np.ndarray, "r t"]) -> None:
-        """Losses of the iterations since the last time."""
+    def add_losses(self, rows: Float[np.ndarray, "r t"], reported: Float[np.ndarray, "r q"] | None = None) -> None:
+        """Losses of the iterations since the last time, and what was reported beside them."""
         if not np.isfinite(rows).all():
             first = self.iteration + int(np.argmin(np.isfinite(rows).all(axis=1))) + 1
             raise ValueError(
                 f"the loss is not a finite number in iteration {first}; lower learning_rate, or check for damaged surfaces"
             )
         self.losses.extend(rows.tolist())
+        self.reported.extend([[]] * len(rows) if reported is None else reported.tolist())
         self.iteration += len(rows)
+
+    def reported_by_name(self, loss: Loss) -> dict[str, Float[np.ndarray, "r"]]:
+        """What the terms of this loss have reported, a number an iteration."""
+        names = [name for term in loss.terms() for name in term.reported]
+        return dict(zip(names, np.array(self.reported).reshape(-1, len(names)).T, strict=True)) if names else {}
 
     def add_evaluation(self, data: str, found: Evaluation) -> None:
         """Errors of the watched pairs, now."""
@@ -126,6 +134,7 @@ class RunFolder:
                 tensor.copy_(tensors[name])
             state.iteration, state.seconds = card["iteration"], card["seconds"]
             state.losses = tensors["losses"].tolist()
+            state.reported = tensors["reported"].tolist() if "reported" in tensors else [[] for _ in state.losses]
             state.evaluations = card["evaluations"]
             kept = {name.removeprefix("best."): value for name, value in tensors.items() if name.startswith("best.")}
             if kept:
@@ -145,6 +154,8 @@ class RunFolder:
             return
         tensors = dict(state_tensors(network, optimiser))
         tensors["losses"] = torch.tensor(state.losses, dtype=torch.float64).reshape(-1, len(self.loss.terms()))
+        if any(state.reported):
+            tensors["reported"] = torch.tensor(state.reported, dtype=torch.float64)
         if state.best_weights is not None:
             tensors.update({f"best.{name}": value for name, value in state.best_weights.items()})
         self._write_logs(state)
@@ -181,6 +192,7 @@ class RunFolder:
         new = np.array(state.losses[losses:]).reshape(-1, len(self.loss.terms()))
         numbers = range(losses, len(state.losses))
         columns = {term.name: new[:, column].tolist() for column, term in enumerate(self.loss.terms())}
+        columns |= {name: values[losses:].tolist() for name, values in state.reported_by_name(self.loss).items()}
         rates = [learning_rate(number, len(self.prepared), self.config) for number in numbers]
         iterations = [number + 1 for number in numbers]
         self.log.losses(iterations, {"loss": new.sum(axis=1).tolist(), **columns, "learning_rate": rates})
@@ -283,7 +295,9 @@ class Recorder:
         self._folder.save(self._network, self._optimiser, self.state)
 
     def _flush(self, done: int) -> None:
-        self.state.add_losses(torch.stack(self._pending).cpu().numpy())
+        found = torch.stack(self._pending).cpu().numpy()
+        names, values = self._folder.loss.columns
+        self.state.add_losses(found[:, values], np.delete(found, values, axis=1) if len(names) > len(values) else None)
         self._pending.clear()
         self._flushed = time.perf_counter()
         self.state.seconds += self._flushed - self._started

@@ -36,7 +36,7 @@ def learning_rate(iteration: int, n_pairs: int, config: TrainingConfig) -> float
     if config.optimisation.cosine_epochs is None:
         share = iteration / config.optimisation.iterations
     else:
-        passes = iteration * config.optimisation.batch // n_pairs
+        passes = iteration * config.optimisation.accumulate * config.optimisation.batch // n_pairs
         share = min(1.0, passes / config.optimisation.cosine_epochs)
     high, low = config.optimisation.learning_rate, config.optimisation.final_learning_rate
     return low + (high - low) * (1 + math.cos(math.pi * share)) / 2
@@ -60,7 +60,7 @@ def losses_of_pairs(
     augment: bool = True,
     together: Sequence[Surface] = (),
 ) -> Tensor:
-    """The terms of the loss, each a number: the mean over the pairs.
+    """The terms of the loss, each a number, and what they report beside it (`Loss.columns`): the mean over the pairs.
 
     Parameters
     ----------
@@ -78,9 +78,11 @@ def losses_of_pairs(
     terms = []
     for (part, whole), of_part, of_whole in zip(pairs, features[: len(pairs)], features[len(pairs) :], strict=True):
         present = [(part.mass > 0, whole.mass > 0)] if together else []
-        seen_together = network.pair(of_part, of_whole, *present)
-        P = soft_map(*seen_together, config.loss.temperature, absent=whole.absent)
-        terms.append(torch.stack([term.on_features(*seen_together, P, part, whole) for term in loss.terms()]))
+        on_part, on_whole = network.pair(of_part, of_whole, *present)
+        (on_part, part_in_loss), (on_whole, whole_in_loss) = part.in_loss(on_part), whole.in_loss(on_whole)
+        P = soft_map(on_part, on_whole, config.loss.temperature, absent=whole_in_loss.absent)
+        seen_by_loss = on_part, on_whole, P, part_in_loss, whole_in_loss
+        terms.append(torch.cat([term.measured(*seen_by_loss) for term in loss.terms()]))
     return terms[0] if len(terms) == 1 else torch.stack(terms).mean(dim=0)
 
 
@@ -112,6 +114,11 @@ def descend(network: Network, optimiser: torch.optim.Optimizer, terms: Tensor, c
     """One step of the optimiser down the sum of the terms, with the gradient clipped."""
     optimiser.zero_grad()
     terms.sum().backward()
+    step_down(network, optimiser, config)
+
+
+def step_down(network: Network, optimiser: torch.optim.Optimizer, config: TrainingConfig) -> None:
+    """One step of the optimiser along the gradient that the weights have, clipped."""
     torch.nn.utils.clip_grad_norm_(network.parameters(), config.optimisation.gradient_norm)
     optimiser.step()
     network.after_step()

@@ -99,7 +99,8 @@ class PairStream:
         self.recipe, self.device = recipe, device
         self.eigenpairs, self._diffusion_eigenpairs = config.eigenpairs, config.network.diffusion_eigenpairs
         self.first, self.every = min(first, blocks), every
-        self.blocks = min(blocks, self.first + (config.optimisation.iterations - 1) // every)
+        draws = config.optimisation.iterations * config.optimisation.accumulate
+        self.blocks = min(blocks, self.first + (draws - 1) // every)
         self.protocol = protocol(supervised=config.loss.correspondence_weight > 0)
         self._workers = max(1, available_cores() - 1) if workers is None else workers
         self._folder = None if folder is None else checked_path("folder", folder)

@@ -1,5 +1,7 @@
 """Training, from top to bottom: one pair an iteration, the loss of its soft map, a step of Adam.
 
+If the process has joined others (`torch.distributed`), they share out the batches of a step; see `large/shared_steps.py`.
+
 Everything random in iteration t is a function of (seed, t) alone, so a run that was interrupted goes on as if it had not
 been: on a processor it ends with the same weights, bit by bit.
 """
@@ -56,6 +58,8 @@ class TrainingRun:
     terms : their names
     evaluations : of the watched pairs, in the order they were made
     seconds : that the iterations took, preparation and evaluations left out; waiting for the pairs of a recipe counts
+    reported : what terms report beside their value, a number an iteration, by name; that of a `SampledWormholeLoss` is the
+        estimated variance of its value
     """
 
     matcher: Matcher
@@ -64,6 +68,7 @@ class TrainingRun:
     terms: tuple[str, ...]
     evaluations: tuple[dict[str, Any], ...] = ()
     seconds: float = field(default=float("nan"), kw_only=True)
+    reported: Mapping[str, np.ndarray] = field(default_factory=dict, kw_only=True)
 
     def __repr__(self) -> str:
         return f"TrainingRun({len(self.losses)} iterations, {len(self.evaluations)} evaluations)"
@@ -90,6 +95,9 @@ def train(
     capture: bool | None = None,
 ) -> TrainingRun:
     """Train a network to match parts to wholes, without ground truth unless the loss needs it.
+
+    In a process of torchrun that has called `torch.distributed.init_process_group`, batches of a step (`accumulate`) are
+    shared out among the processes. All end with the same weights; the first one reads and writes the folder, and evaluates.
 
     Parameters
     ----------
@@ -135,20 +143,25 @@ def train(
     data = training_data(pairs, config, loss=loss, teacher=teacher, validation=validation, watch=watch, **options)
     loss = loss or loss_of(config)
     prepared, seed = data.prepared, config.optimisation.seed
-    record = RunFolder(folder, config, loss, prepared, resume=resume)
+    rank, count = processes = _processes()
+    # the first process reads and writes for all
+    record = RunFolder(None if rank else folder, config, loss, prepared, resume=resume and not rank)
 
     with reproducibly(config, device), _threads_for(prepared, device), closing(record), closing(data):
         torch.manual_seed(random_seed(seed))
         network = _network(config, network, start).to(device)
         optimiser = adam(network, config, device)
         state = record.resumed(network, optimiser)
-        step = _steps(network, optimiser, loss, prepared, config, device, capture=capture)
+        step_at = _steps(network, optimiser, loss, prepared, config, device, processes, capture=capture)
+        if count > 1:
+            from partwhole.matching.training.large.shared_steps import share_state
+
+            share_state(network, optimiser, state)
         recorder = Recorder(record, state, network, optimiser, progress=progress, heartbeat=heartbeat)
         for iteration in range(state.iteration, config.optimisation.iterations):
             set_rate(optimiser, learning_rate(iteration, len(prepared), config))
-            torch.manual_seed(random_seed(seed, 1, iteration))
-            losses = step(*prepared.batch_at(iteration, seed, config.optimisation.batch))
-            if recorder.record(losses):
+            losses = step_at(iteration)
+            if recorder.record(losses) and not rank:
                 _evaluate(network, loss, config, state, data)
             recorder.end_iteration()
     return _finished(network, config, loss, state, record, start, method)
@@ -183,6 +196,7 @@ def _finished(
         tuple(term.name for term in loss.terms()),
         tuple(state.evaluations),
         seconds=state.seconds,
+        reported=state.reported_by_name(loss),
     )
 
 
@@ -217,18 +231,54 @@ def _steps(
     prepared: PreparedPairs | PairStream,
     config: TrainingConfig,
     device: str,
+    processes: tuple[int, int],
+    *,
+    capture: bool | None,
+) -> Callable[[int], torch.Tensor]:
+    """What an iteration does: a step, which gives the terms of its loss."""
+    network.train()
+    choices = config.optimisation
+    if choices.accumulate > 1 or processes[1] > 1:
+        from partwhole.matching.training.large.shared_steps import accumulated_steps
+
+        return accumulated_steps(network, optimiser, loss, prepared, config, processes)
+    step = _step_of_batch(network, optimiser, loss, prepared, config, device, capture=capture)
+
+    def step_at(iteration: int) -> torch.Tensor:
+        torch.manual_seed(random_seed(choices.seed, 1, iteration))
+        return step(*prepared.batch_at(iteration, choices.seed, choices.batch))
+
+    return step_at
+
+
+def _step_of_batch(
+    network: Network,
+    optimiser: torch.optim.Optimizer,
+    loss: Loss,
+    prepared: PreparedPairs | PairStream,
+    config: TrainingConfig,
+    device: str,
     *,
     capture: bool | None,
 ) -> Step:
-    network.train()
     # surfaces with fewer vertices than eigenpairs were asked for don't fit the buffers of the others; streams have none
     ragged = len({surface.values.shape[-1] for surface in (*prepared.parts, *prepared.wholes)}) > 1
     allowed = all(term.can_be_recorded for term in loss.terms()) if capture is None else capture
+    # nor do those of which the loss sees some vertices only
+    ragged = ragged or any(surface.kept is not None for surface in (*prepared.parts, *prepared.wholes))
     if device == "cpu" or ragged or not (allowed and network.takes_batches):
         return plain_steps(network, optimiser, loss, prepared, config)
     from partwhole.matching.training.cuda.captured import captured_steps
 
     return captured_steps(network, optimiser, loss, prepared, config)
+
+
+def _processes() -> tuple[int, int]:
+    """The number of this process and how many there are, if the caller has joined them."""
+    distributed = torch.distributed
+    if not (distributed.is_available() and distributed.is_initialized()):
+        return 0, 1
+    return distributed.get_rank(), distributed.get_world_size()
 
 
 @contextmanager
@@ -258,7 +308,8 @@ def _evaluate(network: Network, loss: Loss, config: TrainingConfig, state: RunSt
 
 
 def mean_loss(network: Network, loss: Loss, prepared: PreparedPairs, config: TrainingConfig) -> float:
-    """The mean loss of all pairs, without augmentation and dropout, for validation without ground truth."""
+    """The mean loss of all pairs and rows, without augmentation and dropout, for validation without ground truth."""
+    loss = loss.exact
     with torch.no_grad():
         terms = [
             losses_of_pair(network, loss, *prepared.surfaces(p, w), config, augment=False).sum()
