@@ -84,6 +84,7 @@ OTHERS = """
     pw.geodesic_distances(part, dtype="double precision") | dtype must be float32 or float64, got 'double precision'
     pw.geodesic_distances(part, metric=2.0) | metric must be a Metric, got 2.0; make one with pw.uniform_metric
     pw.geodesic_distances(part, out=3.5) | out must be a path, a str or pathlib.Path, got 3.5
+    pw.geodesic_distances(part, out="part.ply") | out='part.ply' is written as a NumPy array; give a name that ends in .npy
     pw.geodesic_distances(part, threads=-1) | threads=-1 must be at least 1, or None
     pw.geodesic_distances(part, threads="2") | threads must be a whole number or None, got '2'
     pw.geodesic_distances(part, device="tpu") | device must be 'cpu' or 'cuda', got 'tpu'
