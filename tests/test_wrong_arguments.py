@@ -84,6 +84,7 @@ OTHERS = """
     pw.geodesic_distances(part, dtype="double precision") | dtype must be float32 or float64, got 'double precision'
     pw.geodesic_distances(part, metric=2.0) | metric must be a Metric, got 2.0; make one with pw.uniform_metric
     pw.geodesic_distances(part, out=3.5) | out must be a path, a str or pathlib.Path, got 3.5
+    pw.geodesic_distances(part, out="part.ply") | out='part.ply' is written as a NumPy array; give a name that ends in .npy
     pw.geodesic_distances(part, threads=-1) | threads=-1 must be at least 1, or None
     pw.geodesic_distances(part, threads="2") | threads must be a whole number or None, got '2'
     pw.geodesic_distances(part, device="tpu") | device must be 'cpu' or 'cuda', got 'tpu'
@@ -115,6 +116,42 @@ OTHERS = """
     SurfaceTree(3) | mesh must be a Mesh, got int; make one with pw.as_mesh
     SurfaceTree(part).nearest(np.ones((2, 2))) | points must have shape (p, 3), got (2, 2)
     SurfaceTree(part).nearest(part.vertices, part.vertices[:5]) | normals has 5 rows for 60 points; give one for each
+    pw.datasets.Pair.of(part, part, np.arange(60)) | ground_truth must be a GroundTruth, got ndarray; make one with
+    pw.datasets.GroundTruth.of_map([[1], [2, 3]]) | vertex_map must be whole numbers in 1 dimension(s), got [[1], [2, 3]]
+    pw.datasets.sphere_cap(angle=None) | angle must be a number, got None
+    pw.datasets.slivers(stretch="x") | stretch must be a number, got 'x'
+    pw.datasets.torus(seed="x") | seed must be a non-negative whole number or a numpy.random.Generator, got 'x'
+    pw.datasets.with_fewer_vertices([], None) | n_vertices must be a whole number, got None
+    pw.datasets.make_set({"part": part}, None) | output must be a path, a str or pathlib.Path, got None
+    pw.datasets.make_set({"part": part}, "set", parts=2.5) | parts must be a whole number, got 2.5
+    pw.datasets.make_set({"part": part}, "set", seed=None) | seed must be a whole number, got None
+    pw.datasets.body_pairs(1, parts_per_pose=None) | parts_per_pose must be a whole number, got None
+    pw.datasets.body_pairs(1, plans=None) | plans must be one or several of 'biped'
+    pw.datasets.cut_plane(part, "x", (0, 0, 1)) | origin must be an array of numbers, got 'x'
+    pw.datasets.cut_balls(part, [1, 2], []) | radius has shape (0,); give one for all balls, or one for each of 2
+    pw.datasets.random_cuts(part, ["holes"]) | recipe=['holes'] must be one of
+    pw.criterion.consistency(part, D, D, tolerances=0.01) | tolerances must be a list of relative errors, such as [0.01], got
+    pw.criterion.consistency(part, D, D, criteria=None) | criteria must be distinct and among
+    pw.write_mesh(part, "x.ply", colors=[[1], [2, 3]]) | colors must have shape (60, 3), one row a vertex, got [[1], [2
+    pw.mesh.read_landmark_pairs(None, part, part) | paths must be a path, a str or pathlib.Path, got None
+    pw.mesh.write_landmarks("x.csv", part, None) | landmark number 1: a vertex must be a whole number, got None
+    pw.WHCIE(longest_step="x").fit(part.vertices) | longest_step must be a number or None, got 'x'
+    pw.WHCIE(small_radius=None).fit(part.vertices) | small_radius must be a number, got None
+    pw.WHCIE(small_distance="x").fit(part.vertices) | small_distance must be a number or None, got 'x'
+    pw.WHCIE(max_iter=None).fit(part.vertices) | max_iter must be a whole number, got None
+    pw.WHCIE(boundary=[[1], [2, 3]]).fit(part.vertices) | boundary must be "auto", point numbers or a mask, got [[1]
+    pw.embedding.boundary_points("scan.ply") | X must be an array of numbers, got 'scan.ply'
+    pw.embedding.boundary_points(part.vertices, n_neighbors=None) | n_neighbors must be a whole number, got None
+    pw.evaluation.geodesic_errors([0], [0], D) | ground_truth must be a GroundTruth, got list; make one with
+    pw.evaluation.coverage([[1], [2, 3]], part) | vertex_map must be a list of vertex numbers, got [[1], [2, 3]]
+    pw.evaluation.pck_curve("x") | errors must be an array of numbers, got 'x'
+    pw.evaluation.pck_curve([0.1], steps=2.5) | steps must be a whole number, got 2.5
+    pw.evaluation.calibration("x", [1]) | confidence must be an array of numbers, got 'x'
+    pw.evaluation.evaluate_map(part, [0]) | pair must be a Pair, got Mesh; make one with Pair.of(part, whole, ground_truth)
+    spectral.eigenpairs(part, 2.5) | k must be a whole number, got 2.5
+    spectral.zoomout(range(60), basis, basis, start=2.5) | start must be a whole number, got 2.5
+    spectral.functional_map([[1], [2, 3]], basis, basis) | the map must be a vertex of the whole for each vertex of the part
+    transfer_values(np.ones(60), laid.places, missing="x") | missing must be an array of numbers, got 'x'
     save(3, "folder") | result must be a MatchResult or a FittedTemplate, got 3
     BarycentricMap.closest("x", part) | points must be an array of numbers, got 'x'
     BarycentricMap.closest(np.ones((2, 2)), part) | points must have shape (p, 3), got (2, 2)
@@ -198,6 +235,15 @@ LEARNED = """
     pw.train(pairs, small, folder=3) | folder must be a path, a str or pathlib.Path, got 3
     pw.train(pairs, small, network="mine") | network must be a partwhole.matching.Network, got 'mine'
     pw.train(pairs, small, cache=3) | cache must be a Cache, a folder, True for the default one, or None, got 3
+    pw.train(pairs, small, heartbeat="x") | heartbeat must be a function that is called with the state of the run, or None
+    pw.TrainingConfig(scaling=None) | scaling must be a list of numbers, got None
+    pw.TrainingConfig(score_weights=["a"]) | score_weights must be a number, got 'a'
+    pw.matching.preset(None) | there is no preset None; there are
+    pw.matching.card_of([]) | name must be that of a built-in model, such as
+    pw.Matcher.load("default", network="x") | network must be a partwhole.matching.Network, got 'x'
+    Benchmark(pairs, max_vertices=None) | max_vertices must be a whole number, got None
+    Benchmark(pairs, progress=True) | progress must be a function
+    Benchmark(pairs, workers="x") | workers must be a whole number or None, got 'x'
     pw.train(pairs, small, workers=0) | workers=0 must be at least 1
     PairStream("bodies", small) | recipe must be a PairRecipe such as pw.datasets.BodiesRecipe(), got 'bodies'
     PairStream(pw.datasets.BodiesRecipe(), "default") | config must be a TrainingConfig such as preset('default')
@@ -228,6 +274,7 @@ BEGIN = """
     from partwhole.saved import save
     from partwhole.transfer import Correspondence, transfer_by_kind, transfer_labels, transfer_landmarks
     from partwhole.transfer import transfer_skinning, transfer_texture, transfer_values
+    basis = spectral.eigenpairs(part, 5)
     laid = Correspondence(part, part, BarycentricMap.at_vertices(range(60)))
     stats = shape_statistics(np.stack([part.vertices * [1, 1, z] + [0, 0, z] * part.vertices[:, :1] for z in (1, 2)]))
 """

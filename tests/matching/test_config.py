@@ -118,9 +118,9 @@ def test_other_bad_choices() -> None:
             TrainingConfig(scaling=scaling)
     with pytest.raises(ValueError, match="must be a range of two positive factors"):
         unchecked(AugmentationConfig, scaling=(1.0,))
-    for weights in ((0.0, 0.0, 0.0), (1.0, -1.0, 0.0)):
+    for weights in ((0.0, 0.0, 0.0), (1.0, -1.0, 0.0), (1e300, 1e300, 0.0)):
         with pytest.raises(
-            ValueError, match=r"score_weights=\(.*\) must be three weights, none negative and not all 0"
+            ValueError, match=r"score_weights=\(.*\) must be three weights from 0 to 1e\+09, not all of them 0"
         ):
             TrainingConfig(score_weights=weights)
     for name in ("low_pass", "cosine_epochs"):

@@ -20,6 +20,7 @@ from partwhole.criterion.result import Criterion, CriterionKind
 from partwhole.criterion.thresholds import boundary_criterion, same_loop_criterion, wormhole_criterion
 from partwhole.geodesics.metrics import Metric
 from partwhole.mesh import Mesh, SurfaceLike, as_mesh
+from partwhole.store.arguments import as_numbers, in_short
 
 KINDS: tuple[CriterionKind, ...] = ("boundary", "wormhole", "same-loop")
 
@@ -149,8 +150,10 @@ def consistency(
             f"D_whole has shape {whole.shape}, D_part {distances.shape}: take the rows and columns of the part's "
             "vertices, D_whole[np.ix_(vertex_map, vertex_map)]"
         )
-    if len(set(criteria) - set(KINDS)) or len(set(criteria)) < len(criteria):
-        raise ValueError(f"criteria must be distinct and among {KINDS}, got {tuple(criteria)}")
+    if as_numbers("tolerances", tolerances).ndim != 1:
+        raise ValueError(f"tolerances must be a list of relative errors, such as [0.01], got {in_short(tolerances)}")
+    if not isinstance(criteria, Sequence) or len(set(criteria) - set(KINDS)) or len(set(criteria)) < len(criteria):
+        raise ValueError(f"criteria must be distinct and among {KINDS}, got {in_short(criteria)}")
     n_pairs = sum(int(np.count_nonzero(pair)) for _, pair, _ in _blocks(distances, whole))
     n_consistent = _count(distances, whole, tolerances, None)
     found: list[list[Guaranteed]] = [[] for _ in tolerances]

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from partwhole.datasets.cutting.cuts import Cut
 from partwhole.mesh import Mesh, SurfaceLike, as_mesh
 from partwhole.mesh.surface import check_mesh
-from partwhole.store.arguments import in_short
+from partwhole.store.arguments import as_array, check_instance, in_short
 
 TruthKind = Literal["vertices", "barycentric"]
 
@@ -168,6 +168,8 @@ class Pair:
         check_mesh(self.part, "part")
         check_mesh(self.whole, "whole")
         truth = self.ground_truth
+        if truth is not None:
+            check_instance("ground_truth", truth, GroundTruth, "make one with GroundTruth.of_map(vertex_map)")
         if truth is None or len(truth) == 0:
             return
         for mesh, numbers in ((self.part, truth.part_vertices), (self.whole, truth.corners)):
@@ -315,7 +317,7 @@ class Pairs(Sequence):
 
 
 def _checked_numbers(values: ArrayLike, name: str, ndim: int) -> Int[np.ndarray, "..."]:
-    given = np.asarray(values)
+    given = as_array(f"{name} must be whole numbers in {ndim} dimension(s)", values)
     if given.ndim != ndim or not np.issubdtype(given.dtype, np.integer):
         raise ValueError(
             f"{name} must be whole numbers in {ndim} dimension(s), got shape {given.shape} of {given.dtype}"

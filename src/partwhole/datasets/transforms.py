@@ -10,7 +10,7 @@ import numpy as np
 from partwhole.datasets.pairs import GroundTruth, Pair, given_pairs
 from partwhole.mesh import Mesh, decimate
 from partwhole.mesh.decimation import Decimation
-from partwhole.store.arguments import Progress
+from partwhole.store.arguments import Progress, check_whole_number
 
 # small parts keep as many vertices as frequencies are usually asked of them
 _FEWEST = 300
@@ -36,6 +36,7 @@ def with_fewer_vertices(pairs: Iterable[Pair], n_vertices: int, *, progress: Pro
     >>> coarse.whole.n_vertices, len(coarse.ground_truth) == coarse.part.n_vertices < fine.part.n_vertices
     (500, True)
     """
+    check_whole_number("n_vertices", n_vertices)
     if n_vertices < _FEWEST:
         raise ValueError(f"n_vertices={n_vertices} is too few to learn from; leave at least {_FEWEST}")
     known: dict[str, Decimation] = {}

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
+from partwhole.store.arguments import as_numbers, check_whole_number
 from partwhole.store.atomic import saved
 
 if TYPE_CHECKING:
@@ -74,7 +75,8 @@ def calibration(confidence: ArrayLike, errors: ArrayLike, *, limit: float = 0.05
     >>> found, found.right.tolist()
     (Calibration(the lowest fifth carries 36% of the error, at most 36%), [0.0, 0.0, 0.0, 0.25, 1.0])
     """
-    sure, off = (np.asarray(values, np.float64).reshape(-1) for values in (confidence, errors))
+    check_whole_number("groups", groups)
+    sure, off = as_numbers("confidence", confidence).reshape(-1), as_numbers("errors", errors).reshape(-1)
     if len(sure) != len(off) or groups < 1 or len(sure) < groups:
         raise ValueError(
             f"{len(sure)} confidences and {len(off)} errors, in {groups} groups; give one of each for every vertex, "

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
+from partwhole.store.arguments import as_numbers, check_number, check_whole_number
 from partwhole.store.atomic import atomic_write
 
 if TYPE_CHECKING:
@@ -52,7 +53,9 @@ def pck_curve(errors: ArrayLike, *, limit: float = 0.25, steps: int = 100) -> Pc
     >>> curve.thresholds.tolist(), curve.shares.tolist(), curve.area
     ([0.0, 0.1, 0.2], [0.25, 0.5, 0.75], 0.375)
     """
-    values = np.sort(np.asarray(errors, dtype=np.float64).reshape(-1))
+    check_number("limit", limit)
+    check_whole_number("steps", steps)
+    values = np.sort(as_numbers("errors", errors).reshape(-1))
     if len(values) == 0 or np.isnan(values).any() or values[0] < 0:
         raise ValueError(f"errors must be at least one number, none negative or nan, got {len(values)} of them")
     if not (0 < limit < np.inf) or steps < 1:

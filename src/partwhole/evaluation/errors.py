@@ -11,6 +11,7 @@ from partwhole.datasets.pairs import GroundTruth
 from partwhole.geodesics import geodesic_distances
 from partwhole.geodesics.distances import DistanceMethod
 from partwhole.mesh import SurfaceLike, as_mesh
+from partwhole.store.arguments import as_array, check_instance, check_number
 
 # distances between all vertices of the whole, or a function that gives the rows of chosen vertices
 Distances = np.ndarray | Callable[[np.ndarray], np.ndarray]
@@ -47,6 +48,7 @@ def geodesic_errors(
     >>> geodesic_errors(np.array([0, 3, 3]), GroundTruth.of_map([0, 1, 3]), D).tolist()
     [0.0, 2.0, 0.0]
     """
+    check_number("area", area)
     if not area > 0:
         raise ValueError(f"area={area} must be positive: the area of the whole")
     predicted = _predicted(vertex_map, ground_truth)
@@ -89,7 +91,8 @@ def flip_share(
 
 
 def _predicted(vertex_map: Int[np.ndarray, "p"], ground_truth: GroundTruth) -> Int[np.ndarray, "g"]:
-    given = np.asarray(vertex_map)
+    check_instance("ground_truth", ground_truth, GroundTruth, "make one with GroundTruth.of_map(vertex_map)")
+    given = as_array("vertex_map must be a list of vertex numbers", vertex_map)
     if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer):
         raise ValueError(f"vertex_map must be a list of vertex numbers, got shape {given.shape} of {given.dtype}")
     if len(ground_truth) == 0:
@@ -105,7 +108,7 @@ def _predicted(vertex_map: Int[np.ndarray, "p"], ground_truth: GroundTruth) -> I
 def _entries(D: Distances, sources: Int[np.ndarray, "g"], targets: Int[np.ndarray, "g c"]) -> Float[np.ndarray, "g c"]:
     """D[sources[i], targets[i, c]], with only the rows that are needed, a block at a time."""
     if not callable(D):
-        matrix = np.asarray(D)
+        matrix = as_array("D_whole must be (n, n), all distances on the whole", D)
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
             raise ValueError(f"D_whole must be (n, n), all distances on the whole, got shape {matrix.shape}")
         _check_range(sources, targets, len(matrix))

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Int
 
 from partwhole.mesh import Mesh, SurfaceLike, as_mesh
+from partwhole.store.arguments import as_array
 
 
 def coverage(vertex_map: Int[np.ndarray, "p"], whole: SurfaceLike) -> float:
@@ -48,7 +49,7 @@ def roughness(vertex_map: Int[np.ndarray, "p"], part: SurfaceLike, whole: Surfac
 
 
 def _checked(vertex_map: Int[np.ndarray, "p"], whole: Mesh) -> Int[np.ndarray, "p"]:
-    given = np.asarray(vertex_map)
+    given = as_array("vertex_map must be a list of vertex numbers", vertex_map)
     if given.ndim != 1 or len(given) == 0 or not np.issubdtype(given.dtype, np.integer):
         raise ValueError(f"vertex_map must be a list of vertex numbers, got shape {given.shape} of {given.dtype}")
     if given.min() < 0 or given.max() >= whole.n_vertices:

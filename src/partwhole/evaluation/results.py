@@ -18,6 +18,7 @@ from partwhole.evaluation.errors import Distances, distance_rows, flip_share, ge
 from partwhole.evaluation.maps import coverage, roughness
 from partwhole.evaluation.protocol import Protocol
 from partwhole.geodesics.distances import DistanceMethod
+from partwhole.store.arguments import check_instance
 from partwhole.store.atomic import atomic_write
 
 # an error above this is a vertex that went to another place altogether
@@ -94,6 +95,7 @@ def evaluate_map(
     >>> result.mean, round(result.roughness, 6)
     (0.0, 1.0)
     """
+    check_instance("pair", pair, Pair, "make one with Pair.of(part, whole, ground_truth)")
     if pair.ground_truth is None:
         raise ValueError(f"{pair.name} has no ground truth; coverage and roughness can be measured without")
     if len(vertex_map) != pair.part.n_vertices:

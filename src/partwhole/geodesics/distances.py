@@ -209,6 +209,9 @@ def geodesic_distances(
             f"metric has {len(metric.edge_lengths)} edge lengths, {mesh.name} has {len(mesh.edges)} edges; "
             "make the metric from this mesh"
         )
+    out = None if out is None else checked_path("out", out)
+    if out is not None and out.suffix.lower() != ".npy":  # such as the file of the surface itself
+        raise ValueError(f"out={str(out)!r} is written as a NumPy array; give a name that ends in .npy")
     lengths = mesh.edge_lengths if metric is None else metric.edge_lengths
     if dtype == np.float32:
         _check_single_precision(mesh.name, lengths)
@@ -218,7 +221,6 @@ def geodesic_distances(
         raise ValueError(f"device must be 'cpu' or 'cuda', got {device!r}")
     shape = (len(rows), mesh.n_vertices if columns is None else len(columns))
     work = mesh, rows, columns, sources is None, method, lengths, progress, threads
-    out = None if out is None else checked_path("out", out)
     if out is None:
         matrix = np.empty(shape, dtype)
         _fill(matrix, *work)

@@ -7,15 +7,17 @@ the group; `loss.temperature` does.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
 from sys import float_info
 from types import MappingProxyType, NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+import numpy as np
+
 from partwhole.mesh.landmarks import LandmarkPair
-from partwhole.store.arguments import check_number, check_whole_number
+from partwhole.store.arguments import check_number, check_whole_number, in_short
 
 NetworkInputs = Literal["xyz", "signatures", "xyz+signatures", "invariants"]
 MaskedBy = Literal["none", "boundary", "wormhole", "same_loop"]
@@ -55,7 +57,7 @@ class Group:
         for choice in fields(self):
             hint = get_type_hints(type(self))[choice.name]
             if get_origin(hint) is tuple:
-                object.__setattr__(self, choice.name, tuple(getattr(self, choice.name)))
+                object.__setattr__(self, choice.name, _numbers(choice.name, getattr(self, choice.name)))
             _check(choice.name, getattr(self, choice.name), hint, choice.metadata)
 
 
@@ -205,8 +207,11 @@ class SearchConfig(Group):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if len(self.score_weights) != 3 or min(self.score_weights) < 0 or not any(self.score_weights):
-            raise ValueError(f"score_weights={self.score_weights} must be three weights, none negative and not all 0")
+        weights = self.score_weights
+        if len(weights) != 3 or not all(0 <= weight <= _LARGEST_WEIGHT for weight in weights) or not any(weights):
+            raise ValueError(
+                f"score_weights={weights} must be three weights from 0 to {_LARGEST_WEIGHT:g}, not all of them 0"
+            )
 
 
 @dataclass(frozen=True)
@@ -263,6 +268,8 @@ GROUPS: Mapping[str, type[Group]] = MappingProxyType(
         "search": SearchConfig,
     }
 )
+# scores overflow with larger ones
+_LARGEST_WEIGHT = 1e9
 # names in files of earlier versions
 _FORMER = {"headings": "yaw_steps", "whole_headings": "whole_yaw_steps", "judged_by": "score_weights"}
 
@@ -383,11 +390,19 @@ def group_of(name: str) -> tuple[str, str]:
     raise ValueError(f"there is no setting {name!r} in a training run{meant}")
 
 
+def _numbers(name: str, values: Any) -> tuple[float, ...]:
+    if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
+        raise ValueError(f"{name} must be a list of numbers, got {in_short(values)}")
+    for value in values:
+        check_number(name, value)
+    return tuple(values)
+
+
 def _check(name: str, value: Any, hint: Any, limits: Mapping[str, Any]) -> None:
     """Refuse a value of another type, or outside of its limits."""
     if get_origin(hint) is Literal:
         if value not in get_args(hint):
-            raise ValueError(f"{name} must be one of {', '.join(map(repr, get_args(hint)))}, got {value!r}")
+            raise ValueError(f"{name} must be one of {', '.join(map(repr, get_args(hint)))}, got {in_short(value)}")
     elif "least" in limits:
         or_none = NoneType in get_args(hint)
         check_whole_number(name, value, or_none=or_none)
@@ -512,8 +527,8 @@ def preset(name: str) -> TrainingConfig:
     >>> preset("shrec16-holes").loss.temperature
     0.07
     """
-    if name not in PRESETS:
-        near = difflib.get_close_matches(name, PRESETS, n=1)
+    if not isinstance(name, str) or name not in PRESETS:
+        near = difflib.get_close_matches(str(name), PRESETS, n=1)
         meant = f"did you mean {near[0]!r}? " if near else ""
         raise ValueError(f"there is no preset {name!r}; {meant}there are {', '.join(PRESETS)}")
     return PRESETS[name]

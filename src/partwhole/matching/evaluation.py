@@ -43,7 +43,7 @@ from partwhole.matching.scans.prepare import MOST_VERTICES, PreparedScans, Scans
 from partwhole.matching.scans.surface import Lift
 from partwhole.matching.search.method import Method, check_method
 from partwhole.matching.training.prepared_pairs import filled_cache
-from partwhole.store.arguments import Progress, check_device, check_progress
+from partwhole.store.arguments import Progress, check_device, check_progress, check_whole_number
 from partwhole.store.cache import Cache, CacheGiven
 from partwhole.store.compute import free_cores
 
@@ -90,6 +90,9 @@ class Benchmark:
                 f"{len(missing)} of {len(self.pairs)} pairs have no ground truth ({missing[0]}, for one), so their error "
                 "can't be measured; leave them out with pairs.where(...), or match them without evaluation"
             )
+        check_progress(progress)
+        check_whole_number("max_vertices", max_vertices)
+        check_whole_number("workers", workers, or_none=True)
         self.name: str = name or str(getattr(pairs, "name", "pairs"))
         self.method: DistanceMethod = method
         self._cache, self._workers, self._keep = Cache.meant(cache), workers, keep

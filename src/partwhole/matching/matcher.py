@@ -24,7 +24,7 @@ from partwhole.matching.search.method import Method
 from partwhole.matching.search.placement import rotation_to_vertical
 from partwhole.mesh import Mesh
 from partwhole.mesh.surface_like import ScanLike
-from partwhole.store.arguments import check_device
+from partwhole.store.arguments import check_device, in_short
 from partwhole.store.cache import CacheGiven, hash_of
 
 Combine = Literal["average", "choose"]
@@ -127,6 +127,8 @@ class Matcher(_Model):
         Matcher('small', on cpu)
         """
         check_device(device)
+        if network is not None and not isinstance(network, Network):
+            raise ValueError(f"network must be a partwhole.matching.Network, got {in_short(network)}")
         path = model_path(path)
         tensors, card = read_tensors(path)
         if "config" not in card:

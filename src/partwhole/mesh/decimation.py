@@ -65,7 +65,7 @@ def decimate(mesh: SurfaceLike, n_vertices: int, *, keep_boundary: bool = True) 
 
     boundary = np.zeros(mesh.n_vertices, bool)
     boundary[mesh.boundary_vertices] = True
-    frozen = _not_manifold(mesh) | (boundary & keep_boundary)
+    frozen = _not_manifold(mesh) | (boundary & bool(keep_boundary))
     low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
     size = float((high - low).max())
     in_box = (mesh.vertices - low) / (size if size > 0 else 1.0)
@@ -136,7 +136,7 @@ def farthest_points(
     graph = edge_graph(mesh)
     nearest = np.full(mesh.n_vertices, -1.0)
     nearest[candidates] = np.inf
-    chosen = np.empty(count, dtype=np.int64)
+    chosen = np.empty(int(count), dtype=np.int64)
     following = int(first)
     for k in range(count):
         chosen[k] = following

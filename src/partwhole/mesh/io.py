@@ -19,7 +19,7 @@ from partwhole.mesh.repair import repair as repair_arrays
 from partwhole.mesh.surface import Mesh, as_mesh
 from partwhole.mesh.surface_like import SurfaceLike, surface_arrays
 from partwhole.mesh.topology import degenerate_faces, duplicate_faces
-from partwhole.store.arguments import checked_path, displayable
+from partwhole.store.arguments import as_array, checked_path, displayable
 from partwhole.store.atomic import atomic_write
 
 # what is written
@@ -173,7 +173,7 @@ def _check_range(contents: Contents, label: str) -> None:
 
 
 def _checked_colors(colors: ArrayLike, n: int) -> UInt8[np.ndarray, "n 3"]:
-    array = np.asarray(colors)
+    array = as_array(f"colors must have shape ({n}, 3), one row a vertex", colors)
     if array.shape != (n, 3):
         raise ValueError(f"colors must have shape ({n}, 3), one row a vertex, got {array.shape}")
     if array.dtype == np.uint8:

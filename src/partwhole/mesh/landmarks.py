@@ -22,7 +22,7 @@ from jaxtyping import Float, Int
 from partwhole.mesh.formats.common import counted
 from partwhole.mesh.surface import Mesh, as_mesh
 from partwhole.mesh.surface_like import SurfaceLike
-from partwhole.store.arguments import as_numbers, checked_path, displayable, in_short
+from partwhole.store.arguments import as_array, as_numbers, checked_path, displayable, in_short
 from partwhole.store.atomic import atomic_write
 from partwhole.store.text import table_rows
 
@@ -135,6 +135,7 @@ def write_landmarks(
     """
     mesh = as_mesh(mesh)
     path, ending = checked_path("path", path), _ending(path)
+    vertices = np.atleast_1d(as_array("vertices must be a list of vertex numbers", vertices)).tolist()
     numbers = [_vertex(number, mesh, f"landmark number {at}") for at, number in enumerate(vertices, start=1)]
     if isinstance(labels, str) or not (labels is None or isinstance(labels, Sequence)):
         raise ValueError(f"labels must be a list with a name for each vertex, got {in_short(labels)}")
@@ -162,7 +163,9 @@ def read_landmark_pairs(
     part, whole : the surfaces
     """
     part, whole = as_mesh(part, name="part"), as_mesh(whole, name="whole")
-    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    given = (
+        list(paths) if isinstance(paths, Sequence) and not isinstance(paths, str) else [checked_path("paths", paths)]
+    )
     if not 1 <= len(given) <= 2:
         raise ValueError(f"landmarks are in one file, or in two, of the part and of the whole; got {len(given)}")
     if len(given) == 1:

@@ -12,6 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, eigsh, splu
 
 from partwhole.mesh import Mesh, SurfaceLike, as_mesh
+from partwhole.store.arguments import check_whole_number
 from partwhole.store.compute import with_fixed_signs
 
 
@@ -270,6 +271,8 @@ def eigenpairs(surface: SurfaceLike | Laplacian, k: int = 200) -> Eigenpairs:
     """
     operator = surface if isinstance(surface, Laplacian) else laplacian(surface)
     n = len(operator.mass)
+    check_whole_number("k", k)
+    k = int(k)
     if not 1 <= k <= n:
         raise ValueError(f"k={k} must lie between 1 and {n}, the number of vertices")
     # with areas that sum to 1 the shifts and tolerances mean the same for every surface; rescaled at the end

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole.spectral.eigen import Eigenpairs
+from partwhole.store.arguments import as_array, check_whole_number
 
 # entries of the products of features that are held at a time
 BLOCK_ENTRIES = 1 << 22
@@ -119,6 +120,9 @@ def zoomout(
     >>> refined.functional_map.shape, float(np.mean(refined.vertex_map == np.arange(300)))
     ((59, 60), 1.0)
     """
+    check_whole_number("start", start)
+    check_whole_number("stop", stop, or_none=True)
+    check_whole_number("step", step)
     last = len(whole) if stop is None else stop
     if not 1 <= start <= last <= len(whole):
         raise ValueError(
@@ -149,7 +153,8 @@ def nearest_rows(queries: Float[np.ndarray, "q d"], points: Float[np.ndarray, "p
 
 
 def _checked_vertex_map(vertex_map: Any, part: Eigenpairs, whole: Eigenpairs) -> Int[np.ndarray, "n_part"]:
-    given, n_part, n_whole = np.asarray(vertex_map), len(part.mass), len(whole.mass)
+    given = as_array("the map must be a vertex of the whole for each vertex of the part", vertex_map)
+    n_part, n_whole = len(part.mass), len(whole.mass)
     if given.shape != (n_part,) or not np.issubdtype(given.dtype, np.integer):
         raise ValueError(
             f"the map has shape {given.shape} and type {given.dtype}; give a whole number for each of the part's {n_part} "

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from partwhole.mesh.barycentric import BarycentricMap
-from partwhole.store.arguments import as_array, check_instance, in_short
+from partwhole.store.arguments import as_array, as_numbers, check_instance, in_short
 from partwhole.transfer.correspondence import Correspondence, Side, check_correspondence, check_side
 
 ValueKind = Literal["auto", "scalar", "vector", "label", "color"]
@@ -97,7 +97,7 @@ def transfer_values(
         if whole and not places.covered.all():
             _refuse_missing(places, "colours of whole numbers")
     else:
-        found[~places.covered] = missing
+        found[~places.covered] = as_numbers("missing", missing)
     if whole:
         found = np.rint(found)
     return found.astype(values.dtype) if whole or values.dtype.kind == "f" else found

@@ -88,7 +88,7 @@ def test_the_rule_that_was_fitted_counts_every_cue() -> None:
     strange: list[dict[str, object]] = [
         {"inner": 3.0}, {"outer_": []}, {"even": 0.0}, {"slope": float("nan")}, {"offset": "1"}, {"mean": [0.0]},
         {"deviation": [0.0] * len(NAMES)}, {"outer": [-1.0] * len(rule.outer)}, {"shift": [1e400] * len(rule.shift)},
-        {"inner": [[0.0] * 3]}, {"offset": [1.0]}, {"even": 10**400},
+        {"inner": [[0.0] * 3]}, {"offset": [1.0]}, {"even": 10**400}, {"outer": [1e300] * len(rule.outer)},
     ]  # fmt: skip
     for damaged in strange:
         with pytest.raises(ValueError, match="the rule of confidence is damaged"):
@@ -131,9 +131,9 @@ def test_what_is_not_known_speaks_neither_for_nor_against() -> None:
     assert map_cues(0.03, unknown) == map_cues(0.03, replace(FIT, similarity=1.0, reversed=0.0))
 
 
-@pytest.mark.parametrize("changes", [{"torn": -0.1}, {"offset": math.nan}])
-def test_weights_are_finite_and_not_negative(changes: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match="weights are finite and not negative"):
+@pytest.mark.parametrize("changes", [{"torn": -0.1}, {"offset": math.nan}, {"similarity": 1e3}])
+def test_weights_are_bounded_and_not_negative(changes: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="weights are at most 100, and not negative"):
         replace(RULE, **changes)
 
 
@@ -173,6 +173,13 @@ def test_vertices_expect_on_average_what_their_map_does() -> None:
     assert told.expected_error == pytest.approx(RULE.error(mean, FIT))
     factor = told.expected_error / mean
     assert np.allclose(1 / sure - 1, (1 / confidence - 1) * factor**plain.slope)
+
+
+def test_vertices_that_expect_no_error_at_all_are_sure() -> None:
+    """As by a rule that somebody changed."""
+    without = replace(rule_for({}), offset=-1e6, of_map=RULE)
+    sure, _ = judged(random_cues(50), FIT, np.ones(50), without)
+    assert (sure == 1).all()
 
 
 def test_a_rule_keeps_what_it_knows_of_maps() -> None:

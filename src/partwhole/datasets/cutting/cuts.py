@@ -16,7 +16,7 @@ from partwhole.datasets.cutting.views import random_eyes, seen_faces
 from partwhole.geodesics import geodesic_distances
 from partwhole.geodesics.distances import DistanceMethod
 from partwhole.mesh import Mesh, SurfaceLike, as_mesh
-from partwhole.store.arguments import as_array, as_numbers, check_seed
+from partwhole.store.arguments import as_array, as_numbers, check_seed, in_short
 
 Point = Sequence[float] | np.ndarray
 Recipe = Literal["pfaust-m", "pfaust-h", "cuts", "holes", "views", "piece"]
@@ -103,7 +103,10 @@ def cut_balls(
         raise ValueError(
             f"centres reach from {sources.min()} to {sources.max()}, vertices from 0 to {mesh.n_vertices - 1}"
         )
-    radii = np.broadcast_to(as_numbers("radius", radius), sources.shape)
+    radii = as_numbers("radius", radius)
+    if radii.shape not in ((), (1,), sources.shape):
+        raise ValueError(f"radius has shape {radii.shape}; give one for all balls, or one for each of {len(sources)}")
+    radii = np.broadcast_to(radii, sources.shape)
     if not np.all(radii >= 0):
         raise ValueError(f"radius={radius} must not be negative")
     distances = np.asarray(geodesic_distances(mesh, sources, method=method))
@@ -158,11 +161,11 @@ def random_cuts(mesh: SurfaceLike, recipe: Recipe = "pfaust-m", seed: int | np.r
     if mesh.area == 0:
         raise ValueError(f"{mesh.name} has area 0; the recipes are for surfaces with area")
     rng = np.random.default_rng(seed)
-    if recipe in _PFAUST:
+    if isinstance(recipe, str) and recipe in _PFAUST:
         count, radius = _PFAUST[recipe]
         centres = rng.choice(mesh.n_vertices, size=min(count, mesh.n_vertices), replace=False)
         return cut_balls(mesh, centres, radius * mesh.area**0.5)
-    if recipe not in _AREA_LEFT:
+    if not isinstance(recipe, str) or recipe not in _AREA_LEFT:
         raise ValueError(f"recipe={recipe!r} must be one of {', '.join(map(repr, [*_PFAUST, *_AREA_LEFT]))}")
     low, high = _AREA_LEFT[recipe]
     for _ in range(_ATTEMPTS):
@@ -247,7 +250,7 @@ def _keep_faces(mesh: Mesh, kept: Bool[np.ndarray, "m"], cutter: str) -> Cut:
 
 
 def _checked_vector(values: Point, name: str) -> Float[np.ndarray, "3"]:
-    vector = np.asarray(values, dtype=float)
+    vector = as_numbers(name, values)
     if vector.shape != (3,) or not np.isfinite(vector).all():
-        raise ValueError(f"{name} must be three finite numbers, got {values!r}")
+        raise ValueError(f"{name} must be three finite numbers, got {in_short(values)}")
     return vector

@@ -13,7 +13,7 @@ import numpy as np
 
 from partwhole.datasets.shapes.strips import Profile, rectangle, revolve, share_out
 from partwhole.mesh import Mesh
-from partwhole.store.arguments import check_number, check_whole_number
+from partwhole.store.arguments import check_number, check_seed, check_whole_number
 
 
 def plane(
@@ -50,7 +50,7 @@ def plane(
         step = np.sqrt(2 * width * height / (np.sqrt(3) * n_vertices))
         rows = int(np.clip(round(height / (step * np.sqrt(3) / 2)) + 1, 2, n_vertices // 2))
         counts = share_out(np.ones(rows), n_vertices, minimum=2)
-    return rectangle(counts, width, height, jitter, np.random.default_rng(seed))
+    return rectangle(counts, width, height, jitter, _generator(seed))
 
 
 def annulus(
@@ -116,7 +116,7 @@ def sphere(
     points = np.stack([level * np.cos(longitude), level * np.sin(longitude), z], axis=1)
     if jitter:
         spacing = np.sqrt(4 * np.pi / n_vertices)
-        points += np.random.default_rng(seed).uniform(-1, 1, points.shape) * jitter * 0.3 * spacing
+        points += _generator(seed).uniform(-1, 1, points.shape) * jitter * 0.3 * spacing
         points /= np.linalg.norm(points, axis=1, keepdims=True)
     faces = ConvexHull(points).simplices.astype(np.int64)
     a, b, c = (points[faces[:, i]] for i in range(3))
@@ -145,6 +145,7 @@ def sphere_cap(
     jitter, seed : as for `plane`
     """
     _check_positive(radius=radius)
+    check_number("angle", angle)
     if not 0 < angle < np.pi:
         raise ValueError(f"sphere_cap: angle={angle} must lie between 0 and pi; use sphere() for all of it")
     _check_size("sphere_cap", n_vertices, 4, jitter)
@@ -200,7 +201,7 @@ def cylinder(
         n_vertices,
         fixed=tuple(corners.tolist()),
         jitter=jitter,
-        rng=np.random.default_rng(seed),
+        rng=_generator(seed),
     )
 
 
@@ -232,9 +233,7 @@ def torus(
         angle = 2 * np.pi * t / rows
         return major + minor * np.cos(angle), minor * np.sin(angle)
 
-    return revolve(
-        "torus", profile, rows, n_vertices, fixed=(), jitter=jitter, rng=np.random.default_rng(seed), wraps=True
-    )
+    return revolve("torus", profile, rows, n_vertices, fixed=(), jitter=jitter, rng=_generator(seed), wraps=True)
 
 
 def slivers(
@@ -264,12 +263,13 @@ def slivers(
     True
     """
     _check_size("slivers", n_vertices, 100, jitter)
+    check_number("stretch", stretch)
     if not 1 <= stretch <= n_vertices / 10:
         raise ValueError(f"slivers: stretch={stretch} must lie between 1 and n_vertices / 10 = {n_vertices / 10}")
     if surface == "plane":
         rows = int(np.clip(round(np.sqrt(stretch * n_vertices)), 2, n_vertices // 3))
         counts = share_out(np.ones(rows), n_vertices, minimum=3)
-        return rectangle(counts, 1.0, 1.0, jitter, np.random.default_rng(seed), name="slivers")
+        return rectangle(counts, 1.0, 1.0, jitter, _generator(seed), name="slivers")
     if surface != "sphere":
         raise ValueError(f"slivers: surface={surface!r} must be 'plane' or 'sphere'")
     rows = int(np.clip(round(np.sqrt(stretch * n_vertices * np.pi / 4)), 3, (n_vertices - 2) // 4 + 2))
@@ -290,7 +290,7 @@ def _revolved(
     seed: int | np.random.Generator,
 ) -> Mesh:
     """The surface of revolution of a profile whose first and last row stay where they are."""
-    rng = np.random.default_rng(seed)
+    rng = _generator(seed)
     return revolve(name, profile, rows, n_vertices, fixed=(0, rows - 1), jitter=jitter, rng=rng)
 
 
@@ -298,6 +298,11 @@ def _row_count(length: float, area: float, n_vertices: int, *, least: int, most:
     """How many rows of equilateral triangles cover a strip of that length."""
     edge = np.sqrt(2 * area / (np.sqrt(3) * n_vertices))
     return int(np.clip(round(length / (edge * np.sqrt(3) / 2)) + 1, least, most))
+
+
+def _generator(seed: int | np.random.Generator) -> np.random.Generator:
+    check_seed(seed)
+    return np.random.default_rng(seed)
 
 
 def _check_positive(**sizes: float) -> None:

@@ -82,8 +82,9 @@ class BodyPoses(Mapping):  # not of str to Mesh: a type checker at run time woul
         strength: float = 1.0,
         seed: int = 0,
     ) -> None:
-        kinds: tuple[Plan, ...] = (plans,) if isinstance(plans, str) else tuple(plans)
         known = get_args(Plan)
+        listed: Any = (plans,) if isinstance(plans, str) else plans
+        kinds: tuple[Plan, ...] = tuple(listed) if isinstance(listed, Sequence) else ()
         if not kinds or not set(kinds) <= set(known):
             raise ValueError(f"plans must be one or several of {', '.join(map(repr, known))}, got {plans!r}")
         for name, value in (("n_bodies", n_bodies), ("poses", poses)):
@@ -194,6 +195,7 @@ def body_pairs(
     >>> len(train), len(test)
     (8, 4)
     """
+    check_whole_number("parts_per_pose", parts_per_pose)
     if parts_per_pose < 1:
         raise ValueError(f"parts_per_pose={parts_per_pose} must be at least 1")
     for what, choice, known in (("wholes", wholes, get_args(Wholes)), ("recipe", recipe, get_args(Recipe))):

@@ -19,7 +19,7 @@ from partwhole.datasets.synthetic.generated import BodyPoses
 from partwhole.datasets.synthetic.made_folder import MadeFolder
 from partwhole.mesh import Mesh, as_mesh
 from partwhole.mesh.io import read_mesh
-from partwhole.store.arguments import Progress, check_progress, checked_path, displayable
+from partwhole.store.arguments import Progress, check_progress, check_whole_number, checked_path, displayable
 
 Matched = Literal["own", "others", "all"]
 
@@ -98,8 +98,11 @@ def make_set(
     (4, 4, 'ring_01 → ring')
     """
     check_progress(progress)
+    output = checked_path("output", output)
+    check_whole_number("parts", parts)
     if parts < 1:
         raise ValueError(f"parts={parts} must be at least 1")
+    check_whole_number("seed", seed)
     if seed < 0:
         raise ValueError(f"seed={seed} must not be negative")
     for what, choice, known in (("recipe", recipe, get_args(Recipe)), ("pairs", pairs, get_args(Matched))):

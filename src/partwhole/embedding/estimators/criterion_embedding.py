@@ -29,6 +29,7 @@ from partwhole.embedding.solver.result import EmbeddingWarning, MDSResult
 from partwhole.embedding.solver.smacof import weighted_smacof
 from partwhole.mesh import as_mesh
 from partwhole.mesh.surface_like import is_surface
+from partwhole.store.arguments import check_number
 
 # Points of a mesh step onto it at the corners of a face, as it were.
 _MESH_ENTRIES = 3
@@ -191,10 +192,12 @@ class CriterionEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         return same_loop_criterion(given.mesh, given.distances, whole_genus=self.whole_genus, rtol=RTOL)
 
     def _small_distance(self, D: Float[np.ndarray, "n n"]) -> float:
+        check_number("small_distance", self.small_distance, or_none=True)
         if self.small_distance is not None:
             if not 0 <= self.small_distance < np.inf:
                 raise ValueError(f"small_distance must be finite and at least 0, got {self.small_distance}")
             return float(self.small_distance)
+        check_number("small_radius", self.small_radius)
         if not 0 <= self.small_radius < np.inf:
             raise ValueError(f"small_radius must be finite and at least 0, got {self.small_radius}")
         return self.small_radius * neighbour_spacing(D, n_neighbors=self.n_neighbors)

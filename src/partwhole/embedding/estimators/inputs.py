@@ -16,7 +16,7 @@ from partwhole.embedding.solver.pairs import checked_distances
 from partwhole.geodesics import geodesic_distances
 from partwhole.mesh import Mesh, as_mesh
 from partwhole.mesh.surface_like import is_surface
-from partwhole.store.arguments import check_whole_number
+from partwhole.store.arguments import as_array, check_whole_number
 
 # A boundary point that is missed makes pairs seem guaranteed that are not; one too many only costs pairs. So the
 # criterion is given more points than are likely to be on the boundary.
@@ -136,7 +136,8 @@ def _check_auto(boundary: str) -> None:
 
 def _checked_boundary(boundary: Any, n: int) -> Int[np.ndarray, "b"]:
     """Numbers or a mask of boundary points, as numbers in increasing order."""
-    array = np.asarray([] if boundary is None else boundary)
+    wanted = 'boundary must be "auto", point numbers or a mask'
+    array = as_array(wanted, [] if boundary is None else boundary)
     if array.ndim == 1 and array.dtype == bool and len(array) == n:
         return np.flatnonzero(array)
     if array.ndim != 1 or not (np.issubdtype(array.dtype, np.integer) or array.size == 0):

@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 
 from partwhole.embedding.graph.point_clouds import checked_points, nearest_neighbours
+from partwhole.store.arguments import check_number, check_whole_number
 
 # Directions tried around each point, one every two degrees.
 _DIRECTIONS = 180
@@ -71,6 +72,8 @@ def boundary_points(X: ArrayLike, *, n_neighbors: int = 25, threshold: float = 0
     (BoundaryDetection(40 of 120 points, threshold=0.44), True)
     """
     points = checked_points(X)
+    check_whole_number("n_neighbors", n_neighbors)
+    check_number("threshold", threshold)
     if n_neighbors < 3:
         raise ValueError(f"n_neighbors must be at least 3 to see around a point, got {n_neighbors}")
     if not np.isfinite(threshold):

@@ -11,6 +11,7 @@ from scipy.spatial import KDTree
 
 from partwhole.geodesics.distances import symmetrise
 from partwhole.mesh.topology import connected_labels
+from partwhole.store.arguments import as_numbers, check_number
 
 # Rows of distances computed at a time, in double precision, before they're stored.
 _BLOCK_ROWS = 128
@@ -67,6 +68,8 @@ def neighbour_graph(
         raise ValueError(
             f"n_neighbors must be at least 1 and less than n_samples, got n_neighbors={n_neighbors}, n_samples={n}"
         )
+    check_number("longest_step", longest_step, or_none=True)
+    check_number("steepest_step", steepest_step, or_none=True)
     if longest_step is not None and not longest_step >= 1:
         raise ValueError(f"longest_step must be at least 1, or None to keep all edges, got {longest_step}")
     if steepest_step is not None and not 0 < steepest_step < 90:
@@ -156,7 +159,7 @@ def _arcs(
 
 
 def checked_points(X: ArrayLike) -> Float[np.ndarray, "n d"]:
-    points = np.asarray(X, dtype=np.float64)
+    points = as_numbers("X", X)
     if points.ndim != 2 or points.shape[1] < 1 or len(points) < 2:
         raise ValueError(f"X must be at least two points, one row each, got shape {points.shape}")
     if not np.isfinite(points).all():

@@ -17,7 +17,7 @@ from partwhole.embedding.solver.pairs import WeightedPairs, checked_n_components
 from partwhole.embedding.solver.result import EmbeddingWarning, MDSResult
 from partwhole.embedding.solver.stress import Stress, laplacian_solver
 from partwhole.embedding.solver.threads import RowThreads, one_blas_thread
-from partwhole.store.arguments import Progress
+from partwhole.store.arguments import Progress, as_numbers, check_number, check_whole_number
 
 # majorisation hands over to the finish when its steps have come down to this share of the size of the configuration
 _NEAR = 1e-3
@@ -129,6 +129,8 @@ class _Options:
     progress: Progress | None
 
     def __post_init__(self) -> None:
+        check_whole_number("max_iter", self.max_iter)
+        check_number("tol", self.tol)
         if self.max_iter < 1:
             raise ValueError(f"max_iter={self.max_iter} must be at least 1")
         if not 0 <= self.tol < np.inf:
@@ -178,7 +180,7 @@ def _sizes(labels: Int[np.ndarray, "n"]) -> str:
 
 
 def _checked_init(init: Any, n: int, n_components: int) -> Float[np.ndarray, "n k"]:
-    X = np.array(init, dtype=float)
+    X = as_numbers("init", init)
     if X.shape != (n, n_components):
         raise ValueError(
             f"init has shape {X.shape}; give n_components={n_components} coordinates for each of {n} points"

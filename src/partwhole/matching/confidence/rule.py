@@ -155,6 +155,8 @@ _LEAST_TORN = 0.01
 # an error that is expected is not less than this
 _LEAST_ERROR = 1e-3
 _RULE = "rule.json"
+# larger numbers, as in a file that somebody changed, would overflow
+_LARGEST, _LARGEST_OF_MAP = 1e6, 100.0
 _POSITIVE = ("deviation", "even", "slope")
 
 
@@ -226,8 +228,10 @@ class MapRule:
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
-            if not math.isfinite(value) or (name != "offset" and value < 0):
-                raise ValueError(f"of_map has {name}={value}; weights are finite and not negative")
+            if not abs(value) <= _LARGEST_OF_MAP or (name != "offset" and value < 0):
+                raise ValueError(
+                    f"of_map has {name}={value}; weights are at most {_LARGEST_OF_MAP:g}, and not negative"
+                )
 
     def error(self, expected: float, fit: Fit) -> float:
         """The mean error to be expected.
@@ -322,8 +326,8 @@ class Rule:
         }
         for name, shape in {**shapes, "offset": (), "even": (), "slope": ()}.items():
             values = np.array(getattr(self, name))
-            if values.shape != shape or values.dtype.kind not in "fi" or not np.isfinite(values).all():
-                return f"{name} should be finite numbers of shape {shape}"
+            if values.shape != shape or values.dtype.kind not in "fi" or not np.all(np.abs(values) <= _LARGEST):
+                return f"{name} should be numbers of shape {shape}, at most {_LARGEST:g}"
             low = 0 if name in ("inner", "outer") else np.finfo(float).tiny if name in _POSITIVE else -np.inf
             if values.size and values.min() < low:
                 return f"{name} should not be {'negative' if low == 0 else '0 or less'}, got {values.min():g}"
@@ -420,4 +424,5 @@ def judged(cues: Cues, fit: Fit, areas: Float[np.ndarray, "p"], rule: Rule) -> t
     if rule.of_map is None:
         return confidence_of(cues, rule), replace(fit, expected_error=mean)
     of_map = min(rule.of_map.error(mean, fit), LARGEST_ERROR)
-    return _probability(expected * (of_map / mean), rule), replace(fit, expected_error=of_map, judged=True)
+    factor = of_map / max(mean, np.finfo(float).tiny)
+    return _probability(expected * factor, rule), replace(fit, expected_error=of_map, judged=True)

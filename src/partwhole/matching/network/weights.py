@@ -139,6 +139,8 @@ def card_of(name: str) -> str:
 
 def built_in_path(name: str) -> Path:
     """The file of weights of this name."""
+    if not isinstance(name, str):
+        raise ValueError(f"name must be that of a built-in model, such as {DEFAULT!r}, got {in_short(name)}")
     names = model_names()
     meant = DEFAULT if name == "default" else name
     if meant in names:
@@ -196,9 +198,9 @@ def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     except (Damaged, OSError, ValueError) as fault:
         raise ValueError(f"{path} is damaged or no safetensors file ({fault}); copy it again") from None
     if metadata.get("format") != FORMAT:
+        said = in_short(metadata.get("format"))
         raise ValueError(
-            f"{path} says format {metadata.get('format')!r}, this version reads {FORMAT!r}; train again, or use the version "
-            "that wrote it"
+            f"{path} says format {said}, this version reads {FORMAT!r}; train again, or use the version that wrote it"
         )
     if metadata.get("checksum", "") not in ("", _checksum(tensors)):
         raise ValueError(f"{path} is damaged: its tensors are not those that were written; copy it again")

@@ -39,7 +39,7 @@ from partwhole.matching.training.steps import (
     set_rate,
 )
 from partwhole.matching.training.stream import PairStream
-from partwhole.store.arguments import Progress, check_device, check_progress, in_short
+from partwhole.store.arguments import Progress, check_device, check_function, check_progress, in_short
 from partwhole.store.cache import Cache, CacheGiven
 
 # vertices of surfaces that one thread trains on as fast as several
@@ -136,6 +136,7 @@ def train(
     _check_kinds(config, loss, watch, network, start=start, teacher=teacher)
     check_device(device)
     check_progress(progress)
+    check_function("heartbeat", heartbeat, called_with="the state of the run")
     check_folder(folder, resume=resume)
     options: dict[str, Any] = {"device": device, "cache": Cache.meant(cache), "workers": workers, "progress": progress}
     if loss is not None:

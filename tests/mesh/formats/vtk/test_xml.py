@@ -177,6 +177,15 @@ def test_what_is_packed_is_bounded_by_what_the_file_says(refused):
     )
 
 
+@pytest.mark.parametrize("how", ["appended-raw", "appended-base64"])
+def test_pieces_that_show_the_same_bytes_are_bounded(refused, how):
+    """A file of 100 KB whose 1000 pieces would be 240 MB."""
+    writer = Writer(how)
+    piece = f"<Piece><Points>{writer.array('Points', np.zeros(30_000, 'f4'))}</Points></Piece>"
+    said = ": the points would be more than 100 times as large as the file"
+    assert refused(writer.file(*[piece] * 1000), "x.vtp").startswith(said)
+
+
 def test_damage_anywhere_is_read_or_refused(survives):
     for how in ("binary", "appended-raw"):
         for packed in (False, True):

@@ -22,7 +22,7 @@ _TYPES = {
 }
 _APPENDED = re.compile(rb"<AppendedData\s+encoding=\"(raw|base64)\"\s*>\s*_")
 _POLYDATA = {"Verts": POINTS, "Lines": LINES, "Polys": POLYGON, "Strips": STRIP}
-# zlib makes a thousand times as much of nothing; a surface never shrinks that far
+# zlib makes a thousand times as much of nothing, and any number of pieces may show the same bytes; no surface shrinks so far
 _LARGEST_RATIO, _ALWAYS = 100, 1 << 24
 
 
@@ -52,7 +52,7 @@ class _File:
     order: str
     head: np.dtype
     is_compressed: bool
-    room: list[int]  # bytes that may still be decompressed
+    room: list[int]  # bytes that the arrays may still take, as float64 or int64
 
     @classmethod
     def of(cls, data: bytes) -> _File:
@@ -112,33 +112,32 @@ class _File:
         if found.get("format", "ascii") == "ascii":
             words = split_words((found.text or "").encode(), comment=None)
             return words.floats() if kind[0] == "f" else words.ints()
-        data = self._bytes(found, what)
+        data = self._bytes(found, what, int(kind[1:]))
         if len(data) % int(kind[1:]):
             raise FormatError(f"{what} have {len(data)} bytes, which are not numbers of type {found.get('type')}")
         return np.frombuffer(data, self.order + kind)
 
-    def _bytes(self, found: ElementTree.Element, what: str) -> bytes:
-        """The bytes of an array, behind a head that says how many there are."""
+    def _bytes(self, found: ElementTree.Element, what: str, item: int) -> bytes:
+        """The bytes of an array, each number `item` of them, behind a head that says how many there are."""
         size = self.head.itemsize
         if found.get("format") == "appended":
             offset = parse_count(found.get("offset", "").encode(), 1, "bytes before an array")
             held = memoryview(self.behind)[offset:]
-            stream = _Raw(held) if self.is_raw else _Base64(bytes(held))
+            stream = _Raw(held) if self.is_raw else _Base64(held)
         elif found.get("format") == "binary":
-            stream = _Base64("".join((found.text or "").split()).encode())
+            stream = _Base64(memoryview("".join((found.text or "").split()).encode()))
         else:
             raise FormatError(f"{what} are in the format {_said(found.get('format'))}")
         (first,) = self._heads(stream.peek(size, what), 1)
         if not self.is_compressed:
+            self._take(first, item, what)
             return stream.peek(size + first, what)[size:]
         if first == 0:
             return b""
         n_blocks = first
         head = self._heads(stream.read(size * (3 + n_blocks), what), 3 + n_blocks)
         whole, last, packed = head[1], head[2] or head[1], head[3:]
-        self.room[0] -= whole * (n_blocks - 1) + last
-        if self.room[0] < 0:
-            raise FormatError(f"{what} would be more than {_LARGEST_RATIO} times as large as the file")
+        self._take(whole * (n_blocks - 1) + last, item, what)
         blocks, data, at = [], stream.read(sum(packed), what), 0
         for number, length in enumerate(packed):
             wanted = last if number == n_blocks - 1 else whole
@@ -153,6 +152,12 @@ class _File:
             blocks.append(block)
             at += length
         return b"".join(blocks)
+
+    def _take(self, n_bytes: int, item: int, what: str) -> None:
+        """Raise FormatError if the numbers in these bytes need more memory than such a file may take."""
+        self.room[0] -= n_bytes // item * 8
+        if self.room[0] < 0:
+            raise FormatError(f"{what} would be more than {_LARGEST_RATIO} times as large as the file")
 
     def _heads(self, data: bytes, count: int) -> list[int]:
         found: list[int] = np.frombuffer(data, self.head, count).tolist()
@@ -182,12 +187,12 @@ class _Raw:
 class _Base64:
     """Bytes in base64; what is read at once was written at once, and is padded by itself."""
 
-    def __init__(self, text: bytes) -> None:
+    def __init__(self, text: memoryview) -> None:
         self._text, self._at = text, 0
 
     def peek(self, size: int, what: str) -> bytes:
         """The next bytes, which stay the next ones."""
-        text = self._text[self._at : self._at + 4 * -(-size // 3)]
+        text = bytes(self._text[self._at : self._at + 4 * -(-size // 3)])
         try:
             found = base64.b64decode(text + b"=" * (-len(text) % 4), validate=True)[:size]
         except binascii.Error as error:
