@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
+from partwhole.cli.shared.batch.engine_options import engine_options
 from partwhole.cli.shared.batch.kind import Kind
 from partwhole.cli.shared.console import Console
 from partwhole.cli.shared.options import below, check_folder, is_method
 from partwhole.datasets.synthetic.folder import mesh_files, named_surface, surface_files
+from partwhole.engines import EngineOptions
 from partwhole.matching.network.weights import model_path
 from partwhole.mesh.formats.common import counted
 from partwhole.mesh.formats.detect import FORMATS
@@ -35,6 +38,16 @@ class Entry:
     part: Path
     whole: Path
     landmarks: tuple[Path, ...] = ()
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """All files that are read."""
+        return (self.part, self.whole, *self.landmarks)
+
+    def said(self, kind: Kind) -> dict[str, Any]:
+        """What the summary of a result says of its files."""
+        landmarks = [str(file) for file in self.landmarks]
+        return {kind.part: str(self.part), kind.whole: str(self.whole), "landmark_files": landmarks}
 
 
 @dataclass(frozen=True)
@@ -59,7 +72,7 @@ class Request:
     @property
     def reads(self) -> list[Path | None]:
         """All files that are read."""
-        return [self.listed, *(file for entry in self.entries for file in (entry.part, entry.whole, *entry.landmarks))]
+        return [self.listed, *(file for entry in self.entries for file in entry.files)]
 
     @property
     def writes(self) -> list[str]:
@@ -81,6 +94,18 @@ class Request:
                 "named like them"
             )
         return replace(self, entries=entries)
+
+    def engine(self, given: Mapping[str, Any]) -> EngineOptions | None:
+        """The engine that the options ask for, which is for many pairs; None for a single one."""
+        if self.many:
+            return engine_options(given)
+        named = next((name for name, value in given.items() if value not in (None, "serial")), None)
+        if named is not None:
+            kind = self.kind
+            raise ValueError(
+                f"--{named} is for many {kind.noun}s; give a folder of {kind.part}s, or --pairs with a list"
+            )
+        return None
 
     def check(self, folder: Path, model: str, *, option: str = "--output") -> None:
         """Raise ValueError if there is no such model, or if a file that is read would be overwritten."""
