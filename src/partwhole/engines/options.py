@@ -69,7 +69,7 @@ class EngineOptions:
             raise ValueError(f"engine must be one of {', '.join(get_args(Engine))}, got {self.engine!r}")
         if self.scheduler is not None and self.engine != "dask":
             raise ValueError(
-                f"scheduler {self.scheduler} is for engine dask, not for engine {self.engine}; leave one out"
+                f"scheduler {self.scheduler} is for engine dask, not for engine {self.engine}; leave it out"
             )
         if self.workers is not None and self.workers < 1:
             raise ValueError(f"workers must be at least 1, got {self.workers}")

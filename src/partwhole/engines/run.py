@@ -1,4 +1,4 @@
-"""`run_tasks`: the results of many tasks, in the order in which they end; and `grouped`, which makes one task of small ones."""
+"""`run_tasks`: the results of many tasks, in the order in which they end; `grouped` makes one task of small ones."""
 
 from __future__ import annotations
 

@@ -46,6 +46,17 @@ def engine_options(given: Mapping[str, Any]) -> EngineOptions:
             given["engine"], given["workers"], given["scheduler"], None if shard is None else Shard.read(shard)
         )
     except ValueError as error:  # the words of the command line
-        raise ValueError(
-            f"--{error}".replace("engine dask", "--engine dask").replace("engine serial", "--engine serial")
-        ) from None
+        said = str(error).replace("for engine", "for --engine")
+        raise ValueError(f"--{said}") from None
+
+
+def refuse_for_one(given: Mapping[str, Any], remedy: str) -> None:
+    """Raise ValueError if one of the options is given where there is a single shape.
+
+    >>> refuse_for_one({"engine": "serial", "shard": "0/2"}, "a folder of meshes")
+    Traceback (most recent call last):
+    ValueError: --shard is for many shapes; give a folder of meshes
+    """
+    for name, value in given.items():
+        if value not in (None, "serial"):
+            raise ValueError(f"--{name} is for many shapes; give {remedy}")

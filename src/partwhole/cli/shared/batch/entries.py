@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from partwhole.cli.shared.batch.engine_options import engine_options
+from partwhole.cli.shared.batch.engine_options import engine_options, refuse_for_one
 from partwhole.cli.shared.batch.kind import Kind
 from partwhole.cli.shared.console import Console
 from partwhole.cli.shared.options import below, check_folder, is_method
@@ -21,6 +21,8 @@ from partwhole.mesh.formats.common import counted
 from partwhole.mesh.formats.detect import FORMATS
 from partwhole.mesh.landmarks import ENDINGS
 from partwhole.store.text import table_rows
+
+Named = TypeVar("Named", bound=Any)
 
 # the list that `partwhole dataset make` writes; the table of results of `partwhole match` has the same name
 LIST = "pairs.csv"
@@ -99,12 +101,8 @@ class Request:
         """The engine that the options ask for, which is for many pairs; None for a single one."""
         if self.many:
             return engine_options(given)
-        named = next((name for name, value in given.items() if value not in (None, "serial")), None)
-        if named is not None:
-            kind = self.kind
-            raise ValueError(
-                f"--{named} is for many {kind.noun}s; give a folder of {kind.part}s, or --pairs with a list"
-            )
+        if any(value not in (None, "serial") for value in given.values()):
+            refuse_for_one(given, f"a folder of {self.kind.part}s, or --pairs with a list")
         return None
 
     def check(self, folder: Path, model: str, *, option: str = "--output") -> None:
@@ -154,7 +152,7 @@ def read_list(
     rows = _rows(path)
     head = [_ALSO.get(name, name) for name in _head(rows)]
     columns = {name: place for place, name in enumerate(_COLUMNS)}
-    known = _Surfaces(path.parent, parts or path.parent / "parts", wholes or path.parent / "wholes")
+    known = ListedSurfaces(path.parent, parts or path.parent / "parts", wholes or path.parent / "wholes")
     if {"part", "whole"} <= set(head):
         columns = {name: head.index(name) for name in _COLUMNS if name in head}
         rows = rows[1:]
@@ -172,7 +170,7 @@ def read_list(
             raise ValueError(f"{path}, pair {number}: {','.join(row)!r} should be part,whole or part,whole,name")
         part, whole = known.part(cells["part"]), known.whole(cells["whole"])
         entries.append(Entry(cells.get("name") or _called(part, whole, kind), part, whole))
-    return _with_unique_names(entries, kind)
+    return with_unique_names(entries, kind)
 
 
 def pair_folders(parts: Path, wholes: Path, *, kind: Kind | None = None) -> list[Entry]:
@@ -187,7 +185,7 @@ def pair_folders(parts: Path, wholes: Path, *, kind: Kind | None = None) -> list
         others = [part for part in of_parts if not (part.exists() and part.samefile(whole))]
         if not others:
             raise ValueError(f"{parts} holds no mesh but the whole, {whole}; give a folder of parts")
-        return _with_unique_names([Entry(_called(part, whole, kind), part, whole) for part in others], kind)
+        return with_unique_names([Entry(_called(part, whole, kind), part, whole) for part in others], kind)
     by_name: dict[str, list[Path]] = {}
     for whole in of_wholes:
         by_name.setdefault(whole.stem, []).append(whole)
@@ -197,7 +195,7 @@ def pair_folders(parts: Path, wholes: Path, *, kind: Kind | None = None) -> list
             f"which of the {len(of_wholes)} meshes in {wholes} is the whole of {alone[0].name}? name them alike, or give "
             "--pairs a list with the columns part,whole"
         )
-    return _with_unique_names([Entry(part.stem, part, by_name[part.stem][0]) for part in of_parts], kind)
+    return with_unique_names([Entry(part.stem, part, by_name[part.stem][0]) for part in of_parts], kind)
 
 
 def landmark_files(entry: Entry, given: list[Path], *, many: bool) -> tuple[Path, ...]:
@@ -222,7 +220,7 @@ def landmark_files(entry: Entry, given: list[Path], *, many: bool) -> tuple[Path
 
 
 @dataclass(frozen=True)
-class _Surfaces:
+class ListedSurfaces:
     """Finds the files that the cells of a list name."""
 
     folder: Path
@@ -301,7 +299,7 @@ def _folder_name(name: str) -> str:
     return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "pair"
 
 
-def _with_unique_names(entries: list[Entry], kind: Kind | None) -> list[Entry]:
+def with_unique_names(entries: Sequence[Named], kind: Kind | None) -> list[Named]:
     """The same with names of folders that differ, also without regard to case, and none that of a file for all pairs."""
     of_all = () if kind is None else (kind.table, *kind.of_all)
     taken, counts = {LIST, *(pattern.partition("/")[0] for pattern in of_all)}, Counter[str]()

@@ -61,7 +61,7 @@ class Kind:
     def measures(self, summary: Mapping[str, Any]) -> dict[str, Any]:
         """What a row says of a finished pair."""
         return {name: value(summary) for name, value in self.columns.items()} | {
-            "warnings": "; ".join(summary["warnings"])
+            "warnings": "; ".join(summary.get("warnings", ()))
         }
 
 

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from partwhole.cli.shared.batch.kind import FAILED, WAITING, Kind
 from partwhole.cli.shared.console import Console, write_json, write_text
@@ -33,6 +33,7 @@ _FAILURES = ".failed"
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
 
 
+@runtime_checkable
 class BatchEntry(Protocol):
     """What a batch has to know of one of its pairs."""
 
@@ -249,8 +250,8 @@ class _Run:
         done = sum(row["state"] != FAILED for row in self.rows.values())
         batch = self.batch
         return (
-            f"{batch.folder} can't be written ({reason}); {done} of {counted(len(batch.entries), batch.kind.noun)} are finished "
-            "and kept: make room, and run the same command again to go on"
+            f"{batch.folder} can't be written ({reason}); {done} of {counted(len(batch.entries), batch.kind.noun)} are "
+            "finished and kept: make room, and run the same command again to go on"
         )
 
     def _place(self, number: int) -> str:
@@ -260,7 +261,7 @@ class _Run:
         return [self.rows[number] for number in sorted(self.rows)]
 
     def write_table(self, *, last: bool = False) -> None:
-        """The table as far as it is known; it does not say which run did what, so that it is the same after any number of them."""
+        """The table as far as it is known; it does not say which run did what, so it is the same after any number of them."""
         if not last and time.monotonic() - self.written < _TABLE_EVERY:
             return
         self.written = time.monotonic()
