@@ -5,6 +5,6 @@ call again does what is missing and nothing else. What it returns is small.
 """
 
 from partwhole.engines.options import Engine, EngineOptions, Shard
-from partwhole.engines.run import Lost, grouped, run_tasks
+from partwhole.engines.run import Lost, run_tasks
 
-__all__ = ["Engine", "EngineOptions", "Lost", "Shard", "grouped", "run_tasks"]
+__all__ = ["Engine", "EngineOptions", "Lost", "Shard", "run_tasks"]

@@ -14,7 +14,7 @@ from typing import Any
 
 from partwhole.engines.options import EngineOptions
 from partwhole.engines.run import Lost
-from partwhole.engines.worker import ONE_THREAD, done, one_thread
+from partwhole.engines.worker import ONE_THREAD, one_thread
 from partwhole.store.arguments import how_to_install
 
 # tasks that a worker has: one that it does, and the next
@@ -145,4 +145,4 @@ def _on_worker(do: Callable[[Any], Any], task: Any) -> Any:
     if "numba" not in sys.modules:
         os.environ.update(ONE_THREAD)
     with _ONE_AT_A_TIME, one_thread():
-        return done(do, task)
+        return do(task)

@@ -14,7 +14,7 @@ from typing import Any
 
 from partwhole.engines.options import EngineOptions
 from partwhole.engines.run import Lost
-from partwhole.engines.worker import ONE_THREAD, done, environment
+from partwhole.engines.worker import ONE_THREAD, environment
 
 # seconds that a worker without a task gets to leave by itself
 _PATIENCE = 2.0
@@ -105,7 +105,7 @@ def _serve(pipe: Connection, do: Callable[[Any], Any]) -> None:
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     with suppress(EOFError, OSError):
         while True:
-            pipe.send(done(do, pipe.recv()))
+            pipe.send(do(pipe.recv()))
 
 
 def _leave_with_parent() -> None:

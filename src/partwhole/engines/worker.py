@@ -1,14 +1,11 @@
-"""What the processes of all engines have in common: one thread each, and a task that fails says why."""
+"""What the processes of all engines have in common: one thread each."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
-
-from partwhole.engines.run import Lost
 
 # libraries read these when they are imported
 ONE_THREAD = dict.fromkeys(
@@ -41,11 +38,3 @@ def one_thread() -> Iterator[None]:
         sys.modules["numba"].set_num_threads(1)
     with threadpool_limits(limits=1):
         yield
-
-
-def done(do: Callable[[Any], Any], task: Any) -> Any:
-    """What `do` returns; an exception becomes `Lost`, since not every one can be sent to another process."""
-    try:
-        return do(task)
-    except Exception as fault:
-        return Lost(f"unexpected {type(fault).__name__}: {fault}")

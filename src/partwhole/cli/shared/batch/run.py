@@ -19,7 +19,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from partwhole.cli.shared.batch.kind import FAILED, WAITING, Kind
 from partwhole.cli.shared.console import Console, write_json, write_text
-from partwhole.engines import EngineOptions, Lost, grouped, run_tasks
+from partwhole.engines import EngineOptions, Lost, run_tasks
 from partwhole.mesh.formats.common import counted
 
 Rows = list[dict[str, Any]]
@@ -204,33 +204,18 @@ class _Run:
         return missing
 
     def process(self, missing: Sequence[int], report: Callable[[str, int, int], None]) -> None:
-        """Process these pairs; those that were in one group with a pair that ends its process are tried once more, alone."""
+        """Process these pairs."""
         stage, total = f"{self.batch.kind.noun}s", len(missing)
         report(stage, 0, total)
-        groups, done = self._groups(missing), 0
-        while groups:
-            again = []
-            do = partial(_process, replace(self.batch, entries=()))
-            tasks = [[self.batch.entries[number] for number in group] for group in groups]
-            for place, outcomes in run_tasks(do, tasks, self.options):
-                group = groups[place]
-                if isinstance(outcomes, Lost) and len(group) > 1:
-                    again += [[number] for number in group]
-                    continue
-                if isinstance(outcomes, Lost):
-                    outcomes = [_Outcome(FAILED, {"reason": outcomes.reason})]
-                for number, outcome in zip(group, outcomes, strict=True):
-                    self._take(number, outcome)
-                done += len(group)
-                report(stage, done, total)
-                self.write_table()
-            groups = again
-
-    def _groups(self, missing: Sequence[int]) -> list[list[int]]:
-        if self.options.engine == "serial":
-            return [[number] for number in missing]
-        sizes = [_size(self.batch.entries[number]) for number in missing]
-        return [[missing[k] for k in group] for group in grouped(sizes, self.options.count, small=_SMALL)]
+        do = partial(_outcome, replace(self.batch, entries=()))
+        tasks = [self.batch.entries[number] for number in missing]
+        sizes = None if self.options.engine == "serial" else list(map(_size, tasks))
+        found = run_tasks(do, tasks, self.options, sizes=sizes, small=_SMALL)
+        for done, (place, outcome) in enumerate(found, start=1):
+            lost = isinstance(outcome, Lost)
+            self._take(missing[place], _Outcome(FAILED, {"reason": outcome.reason}) if lost else outcome)
+            report(stage, done, total)
+            self.write_table()
 
     def _take(self, number: int, outcome: _Outcome) -> None:
         batch, entry = self.batch, self.batch.entries[number]
@@ -280,16 +265,6 @@ class _Run:
         writer.writeheader()
         writer.writerows({**row, "state": kind.lasting(row["state"])} for row in rows)
         write_text(self.batch.folder / kind.table, text.getvalue())
-
-
-def _process(batch: Batch, entries: Sequence[BatchEntry]) -> list[_Outcome]:
-    """What the processes do: each pair that is not there yet, one after the other; after an unwritable disk no more."""
-    outcomes: list[_Outcome] = []
-    for entry in entries:
-        outcomes.append(_outcome(batch, entry))
-        if outcomes[-1].unwritable:
-            return outcomes + [outcomes[-1]] * (len(entries) - len(outcomes))
-    return outcomes
 
 
 def _outcome(batch: Batch, entry: BatchEntry) -> _Outcome:
