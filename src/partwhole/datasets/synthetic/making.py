@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -203,13 +203,11 @@ class _Run:
     def collect_wholes(self, names: Sequence[str]) -> dict[str, str]:
         """Every mesh that can be read, of area 1, written into wholes/; by name, what tells its connectivity."""
         tasks = [WholeTask(name, self.meshes.names[name], self.meshes.is_decided) for name in names]
-        made = dict(self._results("meshes", partial(make_whole, self.folder.files, self.meshes.source), tasks))
+        do = partial(make_whole, self.folder.files, self.meshes.source)
+        made = self._results("meshes", do, tasks, lambda lost: MadeWhole(reason=lost.reason))
         found = {}
         for number, name in enumerate(names):
-            whole = made[number]
-            if isinstance(whole, Lost):
-                whole = MadeWhole(reason=whole.reason)
-            file = self.meshes.names[name]
+            whole, file = made[number], self.meshes.names[name]
             facts = self._facts(name)
             if whole.reason:
                 self._leave_out(facts["unread"], file, whole.reason)
@@ -237,11 +235,10 @@ class _Run:
             if wholes
         ]
         more = self.n_parts * sum(not wholes for wholes in partners.values())
-        made = dict(self._results("parts", partial(cut_part, self.folder.files, recipe, seed), tasks, more=more))
+        do = partial(cut_part, self.folder.files, recipe, seed)
+        made = self._results("parts", do, tasks, lambda lost: MadePart(reason=lost.reason), more=more)
         for number, task in enumerate(tasks):
             part, facts = made[number], self._facts(task.name)
-            if isinstance(part, Lost):
-                part = MadePart(reason=part.reason)
             self.n_kept += part.kept
             if part.reason:
                 self._leave_out(facts["skipped"], task.part, part.reason)
@@ -259,18 +256,21 @@ class _Run:
         return sum(record is None for record in records.values())
 
     def _results(
-        self, what: str, do: Callable[[Any], Any], tasks: Sequence[Any], *, more: int = 0
-    ) -> Iterator[tuple[int, Any]]:
-        """The results of tasks, while `progress` is told; `more` steps have nothing to do."""
-        total = len(tasks) + more
+        self, what: str, do: Callable[[Any], Any], tasks: Sequence[Any], lost: Callable[[Lost], Any], *, more: int = 0
+    ) -> dict[int, Any]:
+        """The results of tasks, by their numbers, while `progress` is told; `more` steps have nothing to do."""
+        total, results = len(tasks) + more, {}
         report = self.progress or (lambda what, done, total: None)
         report(what, 0, total)
         sizes = None if self.engine.engine == "serial" else [1] * len(tasks)
-        for done, found in enumerate(run_tasks(do, tasks, self.engine, sizes=sizes, small=_TOGETHER), start=1):
-            yield found
-            report(what, done, total)
+        for number, found in run_tasks(do, tasks, self.engine, sizes=sizes, small=_TOGETHER):
+            results[number] = lost(found) if isinstance(found, Lost) else found
+            if self.strict and results[number].reason:
+                raise ValueError(f"{tasks[number].said}: {results[number].reason}")
+            report(what, len(results), total)
         for done in range(len(tasks) + 1, total + 1):
             report(what, done, total)
+        return results
 
     def _facts(self, name: str) -> dict[str, Any]:
         """What is known of a mesh and its parts, as its record has it."""

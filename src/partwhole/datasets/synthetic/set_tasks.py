@@ -70,6 +70,10 @@ class WholeTask:
     file: str
     is_decided: bool
 
+    @property
+    def said(self) -> str:
+        return self.file
+
 
 @dataclass(frozen=True)
 class MadeWhole:
@@ -120,6 +124,10 @@ class CutTask:
     part: str
     number: int
     partners: tuple[str, ...]
+
+    @property
+    def said(self) -> str:
+        return self.part
 
 
 @dataclass(frozen=True)
