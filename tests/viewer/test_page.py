@@ -40,7 +40,9 @@ VISIBLE = 30  # of 255, in one of three colours
 def wait_for_file(folder: Path, pattern: str) -> Path:
     end = time.monotonic() + 20
     # a browser puts an empty file in the place first
-    while not (found := [path for path in folder.glob(pattern) if path.suffix != ".crdownload" and path.stat().st_size]):
+    while not (
+        found := [path for path in folder.glob(pattern) if path.suffix != ".crdownload" and path.stat().st_size]
+    ):
         assert time.monotonic() < end, f"no {pattern} came"
         time.sleep(0.02)
     return found[0]

@@ -114,7 +114,15 @@ app.command(
     )
 )(transfer)
 app.command(epilog=_examples("partwhole view scan-match", "partwhole view scan-match --export report.html"))(view)
-app.command(epilog=_examples("partwhole cache", "partwhole cache --trim 5GB", "partwhole cache --clear"))(cache)
+app.command(
+    epilog=_examples(
+        "partwhole cache",
+        "partwhole cache verify s3://bucket/cache",
+        "partwhole cache prune --unused 30d",
+        "partwhole cache --trim 5GB",
+        "partwhole cache --clear",
+    )
+)(cache)
 app.add_typer(dataset, name="dataset")
 app.add_typer(reproduce, name="reproduce")
 

@@ -7,7 +7,7 @@ import os
 import secrets
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -23,7 +23,9 @@ _IN_FLIGHT = 2
 _PATIENCE = "20s"
 
 
-def run_on_cluster(do: Callable[[Any], Any], tasks: Sequence[Any], options: EngineOptions) -> Iterator[tuple[int, Any]]:
+def run_on_cluster(
+    do: Callable[[Any], Any], tasks: Sequence[Any], options: EngineOptions
+) -> Generator[tuple[int, Any], None, None]:
     """See `run_tasks`. A result is kept by nobody but the caller: one in the memory of a worker that dies would be computed
     again, so futures are released as soon as they are seen.
     """

@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any
@@ -22,7 +22,7 @@ _PATIENCE = 2.0
 
 def run_in_processes(
     do: Callable[[Any], Any], tasks: Sequence[Any], options: EngineOptions
-) -> Iterator[tuple[int, Any]]:
+) -> Generator[tuple[int, Any], None, None]:
     """See `run_tasks`. A worker that dies is replaced, and its task is given to another one."""
     waiting = deque(range(len(tasks)))
     deaths: Counter[int] = Counter()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -31,7 +32,7 @@ def run_tasks(
     *,
     sizes: Sequence[int] | None = None,
     small: int = 0,
-) -> Iterator[tuple[int, Any]]:
+) -> Generator[tuple[int, Any], None, None]:
     """(number of the task, what `do` returned or `Lost`) for each task, as they end.
 
     With processes and dask, `do` and the tasks are sent to other processes: `do` is a function of a module, or a
@@ -61,16 +62,19 @@ def run_tasks(
     groups = grouped(sizes or [1] * len(tasks), options.count, small=small)
     while groups:
         alone = []
-        for place, found in run(partial(_each, do), [[tasks[k] for k in group] for group in groups], options):
-            group = groups[place]
-            if isinstance(found, Lost) and len(group) > 1:
-                # one of them ends its process, and the others should not suffer for it
-                alone += [[k] for k in group]
-                continue
-            for number, result in zip(group, [found] if isinstance(found, Lost) else found, strict=True):
-                if isinstance(result, Raised):
-                    raise result.fault
-                yield number, result
+        handed = [[tasks[k] for k in group] for group in groups]
+        # closed at once when it ends early, with its processes
+        with closing(run(partial(_each, do), handed, options)) as results:
+            for place, found in results:
+                group = groups[place]
+                if isinstance(found, Lost) and len(group) > 1:
+                    # one of them ends its process, and the others should not suffer for it
+                    alone += [[k] for k in group]
+                    continue
+                for number, result in zip(group, [found] if isinstance(found, Lost) else found, strict=True):
+                    if isinstance(result, Raised):
+                        raise result.fault
+                    yield number, result
         groups = alone
 
 

@@ -37,7 +37,7 @@ def test_it_says_what_is_there(kept: Cache, capsys: pytest.CaptureFixture[str]) 
     assert main(["cache"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    assert f"{kept.folder}: 3 entries, 31" in out
+    assert f"{kept.folder}: 3 entries, 30.9" in out
     assert " kB; at most 20 GB are kept\n" in out
     assert "the least recently used entry is from 2001-01-" in out
     assert len(kept.entries()) == 3
@@ -98,7 +98,7 @@ def test_what_can_not_be_removed_is_said(
     assert main(["cache", "--clear"]) == 0
     out, err = capsys.readouterr()
     assert out.startswith("removed 0 entries")
-    assert err.startswith("note: 31")
+    assert err.startswith("note: 30.9")
     assert "are left: they can't be removed" in err
 
 

@@ -223,12 +223,14 @@ class FitWork:
         self.choices, self.page = settings["choices"], settings["page"]
         self._options = FitOptions(hold=self.choices["hold"], stiffness=self.choices["stiffness"])
         matching = MatchOptions(**{name: self.choices[name] for name in ("refine", "read_out", "up", "yaw_steps")})
-        cache = open_cache(settings["cache"], console)
+        self.cache = open_cache(settings["cache"], console)
         model, units = self.choices["model"], self.choices["units"]
-        self._session = open_session(model, matching, settings["device"], cache, console, units=units)
+        self._session = open_session(model, matching, settings["device"], self.cache, console, units=units)
 
     def __reduce__(self) -> Any:
-        return fit_work, (json.dumps(dict(self.settings)),)
+        # the same cache, whatever the variables of the other process are
+        place = False if self.cache is None else self.cache.place
+        return fit_work, (json.dumps({**self.settings, "cache": place}),)
 
     def __call__(self, entry: Entry, place: Path) -> dict[str, Any]:
         """Fit the template to a scan, write everything into a folder, and give the summary."""

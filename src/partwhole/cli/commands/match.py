@@ -176,7 +176,9 @@ class MatchWork:
         self._session = open_session(self.choices["model"], options, settings["device"], self.cache, console, **sizes)
 
     def __reduce__(self) -> Any:
-        return match_work, (json.dumps(dict(self.settings)),)
+        # the same cache, whatever the variables of the other process are
+        place = False if self.cache is None else self.cache.place
+        return match_work, (json.dumps({**self.settings, "cache": place}),)
 
     def __call__(self, entry: Entry, place: Path) -> dict[str, Any]:
         """Match a pair into a folder, and give its summary."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -263,11 +264,12 @@ class _Run:
         report = self.progress or (lambda what, done, total: None)
         report(what, 0, total)
         sizes = None if self.engine.engine == "serial" else [1] * len(tasks)
-        for number, found in run_tasks(do, tasks, self.engine, sizes=sizes, small=_TOGETHER):
-            results[number] = lost(found) if isinstance(found, Lost) else found
-            if self.strict and results[number].reason:
-                raise ValueError(f"{tasks[number].said}: {results[number].reason}")
-            report(what, len(results), total)
+        with closing(run_tasks(do, tasks, self.engine, sizes=sizes, small=_TOGETHER)) as ended:
+            for number, found in ended:
+                results[number] = lost(found) if isinstance(found, Lost) else found
+                if self.strict and results[number].reason:
+                    raise ValueError(f"{tasks[number].said}: {results[number].reason}")
+                report(what, len(results), total)
         for done in range(len(tasks) + 1, total + 1):
             report(what, done, total)
         return results

@@ -11,7 +11,7 @@ import io
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -210,12 +210,12 @@ class _Run:
         do = partial(_outcome, replace(self.batch, entries=()))
         tasks = [self.batch.entries[number] for number in missing]
         sizes = None if self.options.engine == "serial" else list(map(_size, tasks))
-        found = run_tasks(do, tasks, self.options, sizes=sizes, small=_SMALL)
-        for done, (place, outcome) in enumerate(found, start=1):
-            lost = isinstance(outcome, Lost)
-            self._take(missing[place], _Outcome(FAILED, {"reason": outcome.reason}) if lost else outcome)
-            report(stage, done, total)
-            self.write_table()
+        with closing(run_tasks(do, tasks, self.options, sizes=sizes, small=_SMALL)) as found:
+            for done, (place, outcome) in enumerate(found, start=1):
+                lost = isinstance(outcome, Lost)
+                self._take(missing[place], _Outcome(FAILED, {"reason": outcome.reason}) if lost else outcome)
+                report(stage, done, total)
+                self.write_table()
 
     def _take(self, number: int, outcome: _Outcome) -> None:
         batch, entry = self.batch, self.batch.entries[number]
