@@ -81,12 +81,14 @@ def kill_now_and_then(folder: Path, every: float, ended: threading.Event) -> Non
                 continue
 
 
-@pytest.mark.parametrize("engine", ["processes", "dask"])
-def test_workers_that_are_killed_cost_no_more_than_what_they_were_at(engine: Engine, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("engine", "every"), [("processes", 0.5), pytest.param("dask", 1.5, marks=pytest.mark.slow)])
+def test_workers_that_are_killed_cost_no_more_than_what_they_were_at(
+    engine: Engine, every: float, tmp_path: Path
+) -> None:
     import engine_tasks as tasks
 
     ended = threading.Event()
-    killer = threading.Thread(target=kill_now_and_then, args=(tmp_path, 0.5, ended))
+    killer = threading.Thread(target=kill_now_and_then, args=(tmp_path, every, ended))
     killer.start()
     try:
         found = dict(run_tasks(partial(tasks.slow_square, tmp_path), range(40), options(engine, allowed_failures=50)))

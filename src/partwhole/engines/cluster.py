@@ -74,7 +74,9 @@ def _gone(distributed: Any) -> tuple[type[BaseException], ...]:
     """What is raised where the connection to the scheduler is lost."""
     from concurrent.futures import CancelledError
 
-    return CancelledError, distributed.client.FutureCancelledError, distributed.CommClosedError, OSError, StopIteration
+    # of newer releases, whose futures say why they were cancelled
+    cancelled = getattr(distributed.client, "FutureCancelledError", CancelledError)
+    return CancelledError, cancelled, distributed.comm.CommClosedError, OSError, StopIteration
 
 
 @contextmanager
