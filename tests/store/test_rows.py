@@ -58,7 +58,7 @@ def test_an_interrupted_matrix_goes_on(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     with pytest.raises(KeyboardInterrupt):
         RowBlocks.computed(cache, KEY, MATRIX.shape, Counting(stop_at=8), block_rows=4)
-    with pytest.raises(ValueError, match="has no such matrix that is complete"):
+    with pytest.raises(ValueError, match="has no complete matrix under this key"):
         RowBlocks.stored(cache, KEY)
     rest = Counting()
     np.testing.assert_array_equal(RowBlocks.computed(cache, KEY, MATRIX.shape, rest, block_rows=4)[:], MATRIX)
@@ -69,7 +69,8 @@ def test_a_damaged_block_is_computed_again(tmp_path: Path) -> None:
     said: list[str] = []
     cache = Cache(tmp_path, tell=said.append)
     RowBlocks.computed(cache, KEY, MATRIX.shape, Counting(), block_rows=4)
-    for entry in sorted(cache.entries(), key=lambda one: -one.size)[:2]:
+    # the manifest was written last
+    for entry in cache.entries()[:2]:
         Path(entry.path).write_bytes(Path(entry.path).read_bytes()[:-1])
     with pytest.raises(ValueError, match=r"rows 0 to 3 are missing from the cache .*; give compute"):
         RowBlocks.stored(cache, KEY)[:]
