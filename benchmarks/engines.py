@@ -35,6 +35,10 @@ def timed(folder: Path, *words: str) -> tuple[float, float]:
     return time.perf_counter() - start, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+def _load() -> str:
+    return f"{os.getloadavg()[0]:.1f}"
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
@@ -50,9 +54,7 @@ def main() -> None:
     given = parser.parse_args()
     engines = given.engines.split(",")
     print(heading())
-    print(
-        f"{given.parts} parts of bodies with {given.vertices} vertices, {given.workers} workers; load {os.getloadavg()[0]:.1f}"
-    )
+    print(f"{given.parts} parts of bodies with {given.vertices} vertices, {given.workers} workers; load {_load()}")
     rows, numbers = [], {}
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary)
@@ -79,7 +81,7 @@ def main() -> None:
                 rows.append([name, engine, *cells, f"{held / 1e6:.2f}"])
                 numbers[f"{name} {engine}"] = {"seconds": wall, "processor": processor, "bytes": held}
     print(table(["command", "engine", "s", "s a part", "CPU s a part", f"× {engines[0]}", "MB a part"], rows))
-    print(f"load at the end {os.getloadavg()[0]:.1f}")
+    print(f"load at the end {_load()}")
     save(given.output, numbers)
 
 
