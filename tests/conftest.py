@@ -114,6 +114,12 @@ def data_root() -> Path:
 
 # a piece of the reason why tests are skipped; what they are, why they did not run, and how they would
 _LEFT_OUT = (
+    (
+        "moto_server",
+        "of the cache on S3",
+        "s3fs or moto_server is missing",
+        ".venv/bin/pip install s3fs 'moto[server]' && .venv/bin/pytest {files}",
+    ),
     ("no Chromium", "of the page", "no Chromium", "apt-get install chromium && .venv/bin/pytest {files}"),
     (
         "PARTWHOLE_DATA is not set",

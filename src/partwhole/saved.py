@@ -186,7 +186,8 @@ class Tree:
         if not is_dataclass(value) or name not in _HOMES:
             raise ValueError(f"{'.'.join(path) or 'result'} is {in_short(value)}, which can't be saved")
         for file, mesh in self.outside.items():
-            if mesh is value:
+            # not the same object where a session has the whole from an earlier pair
+            if mesh is value or _is_same(mesh, value):
                 return {"surface": file}
         for number, other in enumerate(self._met):
             if other is value:
@@ -231,6 +232,11 @@ class Tree:
             unused += "_"
         self.arrays[unused] = array
         return unused
+
+
+def _is_same(mesh: Mesh, value: Any) -> bool:
+    """Whether a value is this surface with this name."""
+    return isinstance(value, Mesh) and mesh.name == value.name and mesh.content_hash == value.content_hash
 
 
 def _surface_beside(folder: Path, file: str, name: str, content_hash: str) -> Mesh:

@@ -55,7 +55,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=_examples("partwhole demo", "partwhole match scan.ply template.off"),
 )
-app.command(epilog=_examples("partwhole mask scan.ply --method dijkstra --output scan-trust"))(mask)
+app.command(
+    epilog=_examples(
+        "partwhole mask scan.ply --method dijkstra --output scan-trust", "partwhole mask scans/ --engine processes"
+    )
+)(mask)
 app.command(epilog=_examples("partwhole demo", "partwhole demo --output demo-out --vertices 2000 --seed 3"))(demo)
 app.command(
     epilog=_examples(
@@ -64,6 +68,7 @@ app.command(
         "partwhole match scans/ template.off",
         "partwhole match scan.ply template.off --landmarks both.csv",
         "partwhole match --pairs list.csv --output all",
+        "partwhole match --pairs list.csv --engine dask --scheduler tcp://head:8786",
     )
 )(match)
 app.command(
@@ -72,6 +77,7 @@ app.command(
         "partwhole fit scan.stl body.obj --units mm:m --hold symmetric",
         "partwhole fit scans/ template.off --statistics",
         "partwhole fit --pairs list.csv --output all",
+        "partwhole fit scans/ template.off --shard 0/3",
     )
 )(fit)
 app.command(
@@ -108,7 +114,15 @@ app.command(
     )
 )(transfer)
 app.command(epilog=_examples("partwhole view scan-match", "partwhole view scan-match --export report.html"))(view)
-app.command(epilog=_examples("partwhole cache", "partwhole cache --trim 5GB", "partwhole cache --clear"))(cache)
+app.command(
+    epilog=_examples(
+        "partwhole cache",
+        "partwhole cache verify s3://bucket/cache",
+        "partwhole cache prune --unused 30d",
+        "partwhole cache --trim 5GB",
+        "partwhole cache --clear",
+    )
+)(cache)
 app.add_typer(dataset, name="dataset")
 app.add_typer(reproduce, name="reproduce")
 

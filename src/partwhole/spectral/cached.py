@@ -50,8 +50,7 @@ def cached_eigenpairs(mesh: SurfaceLike, k: int, cache: Cache) -> Eigenpairs:
 
 def is_cached(mesh: Mesh, k: int, cache: Cache) -> bool:
     """Whether there is a file for them; `cached_eigenpairs` still makes sure that it is whole."""
-    # not Path.exists, which fails where a folder is closed to us
-    return os.path.exists(cache.path(_key(mesh, k)))
+    return cache.has(_key(mesh, k))
 
 
 @once
@@ -144,7 +143,7 @@ def _start(path: Path, k: int, cache: Cache) -> subprocess.Popen[bytes]:
     one_thread = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     paths = os.pathsep.join(entry for entry in sys.path if entry)
     return subprocess.Popen(
-        [sys.executable, "-c", _WORKER, str(path), str(k), str(cache.folder)],
+        [sys.executable, "-c", _WORKER, str(path), str(k), cache.place],
         env={**os.environ, **one_thread, "PYTHONPATH": paths},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

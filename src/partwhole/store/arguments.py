@@ -120,7 +120,7 @@ def cuda_modules() -> tuple[ModuleType, ModuleType]:
     return torch, triton
 
 
-Extra = Literal["torch", "remesh", "umap", "trimesh", "open3d", "pyvista"]
+Extra = Literal["torch", "remesh", "umap", "trimesh", "open3d", "pyvista", "dask", "store", "s3"]
 
 # as in pyproject.toml
 EXTRAS: dict[Extra, tuple[str, ...]] = {
@@ -130,6 +130,9 @@ EXTRAS: dict[Extra, tuple[str, ...]] = {
     "trimesh": ("trimesh>=4.0",),
     "open3d": ("open3d>=0.18",),
     "pyvista": ("pyvista>=0.43",),
+    "dask": ("distributed>=2024.8",),
+    "store": ("fsspec>=2024.6",),
+    "s3": ("s3fs>=2024.6",),
 }
 
 

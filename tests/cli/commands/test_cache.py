@@ -37,7 +37,7 @@ def test_it_says_what_is_there(kept: Cache, capsys: pytest.CaptureFixture[str]) 
     assert main(["cache"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    assert f"{kept.folder}: 3 entries, 31" in out
+    assert f"{kept.folder}: 3 entries, 30.9" in out
     assert " kB; at most 20 GB are kept\n" in out
     assert "the least recently used entry is from 2001-01-" in out
     assert len(kept.entries()) == 3
@@ -98,7 +98,7 @@ def test_what_can_not_be_removed_is_said(
     assert main(["cache", "--clear"]) == 0
     out, err = capsys.readouterr()
     assert out.startswith("removed 0 entries")
-    assert err.startswith("note: 31")
+    assert err.startswith("note: 30.9")
     assert "are left: they can't be removed" in err
 
 
@@ -114,3 +114,48 @@ def test_bad_input_is_one_line(
     (tmp_path / "file").touch()
     monkeypatch.setenv("PARTWHOLE_CACHE", str(tmp_path / "file"))
     assert "is a file; a cache needs a folder" in one_error("cache")
+
+
+def test_damaged_entries_are_found_and_removed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cache = Cache(tmp_path / "elsewhere")
+    for number in range(3):
+        cache.put({"k": number}, {"x": np.arange(10)})
+    damaged = cache.path({"k": 1})
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    assert main(["cache", "verify", str(tmp_path / "elsewhere")]) == 0
+    out = capsys.readouterr().out
+    assert f"damaged: {damaged}" in out
+    assert "3 entries read, 1 damaged" in out
+    assert not damaged.exists()
+    assert main(["cache", "verify", str(tmp_path / "elsewhere"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["damaged"] == []
+
+
+def test_entries_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cache = Cache(tmp_path / "elsewhere")
+    cache.put({"k": 1}, {"x": np.arange(10)})
+    assert main(["cache", "ls", str(tmp_path / "elsewhere")]) == 0
+    assert capsys.readouterr().out.startswith(cache.entries()[0].name.removesuffix(".npz"))
+    assert main(["cache", "ls", str(tmp_path / "elsewhere"), "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["entries"]) == 1
+    assert main(["cache", "du", str(tmp_path / "elsewhere")]) == 0
+    assert ": 1 entry, " in capsys.readouterr().out
+
+
+def test_what_was_not_used_for_long_is_pruned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cache = Cache(tmp_path / "elsewhere")
+    for number in range(3):
+        cache.put({"k": number}, {"x": np.arange(10)})
+    os.utime(cache.path({"k": 2}), (1, 1))
+    assert main(["cache", "prune", str(tmp_path / "elsewhere"), "--unused", "30d"]) == 0
+    assert "removed 1 entry" in capsys.readouterr().out
+    assert len(cache.entries()) == 2
+    assert main(["cache", "prune", str(tmp_path / "elsewhere"), "--trim", "0"]) == 0
+    assert cache.entries() == []
+
+
+def test_what_is_to_be_pruned_has_to_be_said(one_error: Callable[..., str]) -> None:
+    assert "say what to remove: --trim SIZE" in one_error("cache", "prune")
+    assert "--unused must be a number of hours, days or weeks" in one_error("cache", "prune", "--unused", "soon")
+    assert "--trim is for partwhole cache prune, not for ls" in one_error("cache", "ls", "--trim", "5GB")
+    assert "--clear removes everything, --unused only a part" in one_error("cache", "--clear", "--unused", "1d")

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 import typer
 
+from partwhole.cli.shared.batch.engine_options import (
+    EngineOption,
+    EngineWorkersOption,
+    SchedulerOption,
+    ShardOption,
+    engine_options,
+)
 from partwhole.cli.shared.console import Console
 from partwhole.cli.shared.options import (
     JsonOption,
@@ -18,6 +26,7 @@ from partwhole.cli.shared.options import (
     check_folder,
 )
 from partwhole.datasets.synthetic.folder import mesh_files
+from partwhole.mesh.formats.common import counted
 
 WRITES = ("wholes/*", "parts/*", "maps/*", "pairs.csv", "set.json", "README.md")
 _PRINTED_NOTES = 10
@@ -77,6 +86,10 @@ def make(
         bool, typer.Option("--strict", help="Stop at a file that can't be used instead of leaving it out.")
     ] = False,
     output: OutputOption = None,
+    engine: EngineOption = "serial",
+    workers: EngineWorkersOption = None,
+    scheduler: SchedulerOption = None,
+    shard: ShardOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     seed: SeedOption = 0,
@@ -85,7 +98,8 @@ def make(
 
     Writes wholes/, parts/, maps/ and pairs.csv, which `train`, `evaluate` and `match` read, set.json and README.md, by
     default into a folder named after the meshes and the recipe. If it is interrupted, run the same command again to resume;
-    existing files are not overwritten. Files that can't be used are left out and listed.
+    existing files are not overwritten. Files that can't be used are left out and listed. --engine and --shard cut several
+    parts at the same time; the set is the same.
     """
     console = Console(as_json=as_json, quiet=quiet)
     for_bodies = {"--plan": plan, "--poses": poses, "--vertices": vertices}
@@ -106,7 +120,8 @@ def make(
     folder = Path(f"{name}-{recipe}") if output is None else output
     check_folder(folder, WRITES, mesh_files(source) if source is not None and source.is_dir() else ())
     knobs: dict[str, Any] = {"recipe": recipe, "parts": parts, "pairs": matched, "seed": seed}
-    summary = _made(console, meshes, folder, {**knobs, "repair": repair, "strict": strict})
+    where = engine_options({"engine": engine, "workers": workers, "scheduler": scheduler, "shard": shard})
+    summary = _made(console, meshes, folder, {**knobs, "repair": repair, "strict": strict, "engine": where})
     console.finish({"source": None if source is None else str(source), "bodies": bodies, **knobs, **summary})
 
 
@@ -140,18 +155,23 @@ def _made(console: Console, meshes: Path | Mapping, folder: Path, knobs: dict[st
         console.note(f"{made.n_kept} of {made.n_parts} parts exist already and are kept")
     if knobs["pairs"] == "all" and made.n_pairs == made.n_parts:
         console.note("no two meshes share their faces, so each part is matched to its own mesh only")
-    shares = list(made.area_shares.values())
+    shares = list(made.area_shares.values()) or [math.nan]
     mean, least, most = sum(shares) / len(shares), min(shares), max(shares)
     console.say(f"{made.n_parts} parts of {made.n_wholes} wholes, {made.n_pairs} pairs, with exact ground truth")
     console.say(f"parts keep {mean:.0%} of the area ({least:.0%} to {most:.0%})")
     if made.skipped:
         console.say(f"left out: {len(made.skipped)}")
+    if made.others:
+        console.say(
+            f"{counted(made.others, 'mesh', 'meshes')} of other shards are not done; the last shard completes the set"
+        )
     console.say(f"wrote {made.folder}")
     return {
         "n_parts": made.n_parts,
         "n_kept": made.n_kept,
         "n_wholes": made.n_wholes,
         "n_pairs": made.n_pairs,
+        "complete": not made.others,
         "area_share": {"mean": mean, "least": least, "most": most},
         "skipped": {name: _in_options(reason) for name, reason in made.skipped.items()},
         "notes": console.notes,

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from partwhole.cli.shared.batch.engine_options import EngineOption, EngineWorkersOption, SchedulerOption, ShardOption
 from partwhole.cli.shared.batch.entries import SURFACE_FILES, BatchEntry, existing_surface, requested
-from partwhole.cli.shared.batch.kind import FAILED, BatchKind
-from partwhole.cli.shared.batch.run import Rows, count_states, raise_failures, work_through
+from partwhole.cli.shared.batch.kind import FAILED, WAITING, BatchKind
+from partwhole.cli.shared.batch.run import Rows, count_states, raise_failures, standing, work_through
 from partwhole.cli.shared.console import Console, plain_memory_errors
 from partwhole.cli.shared.fit_output import (
     GALLERY,
@@ -47,8 +51,9 @@ from partwhole.cli.shared.options import (
     output_folder,
 )
 from partwhole.deformation.register import FitOptions, Hold
+from partwhole.engines.options import EngineOptions
+from partwhole.matching.cache.results import without_times
 from partwhole.matching.config import READ_OUT, MatchOptions
-from partwhole.matching.session import MatchSession
 from partwhole.mesh.formats.common import counted
 
 ScanArgument = Annotated[
@@ -110,6 +115,7 @@ FITS = BatchKind(
     writes=WRITES,
     summary=SUMMARY,
     table="fits.csv",
+    home=f"{__name__}:FITS",
     named_after_part=True,
     of_all=(GALLERY, f"{STATISTICS}/*"),
     columns={
@@ -150,6 +156,10 @@ def fit(
     report: ReportOption = None,
     device: DeviceOption = "cpu",
     cache: ResultCacheOption = True,
+    engine: EngineOption = "serial",
+    workers: EngineWorkersOption = None,
+    scheduler: SchedulerOption = None,
+    shard: ShardOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -159,12 +169,14 @@ def fit(
     saw and what was filled in, fit.npz, fit.json, a summary and a picture, by default into a folder named after the scan.
 
     With a folder of scans, or a list of them, each scan gets its own folder, fits.csv has a row for each, and gallery.html
-    shows all of them, worst first. If interrupted, run the same command again to resume.
+    shows all of them, worst first. If it is interrupted, run the same command again to resume. --engine and --shard process
+    several scans at the same time, with the same results.
     """
     console = Console(as_json=as_json, quiet=quiet)
     request = requested(FITS, scan, template, pairs).with_landmarks(landmarks or [], console)
     folder = folder_given(output, report) or request.folder
     request.check(folder, model, option="--output" if report is None else "--report")
+    where = request.engine({"engine": engine, "workers": workers, "scheduler": scheduler, "shard": shard})
     if seen_only and not statistics:
         raise ValueError("--seen-only says what counts in --statistics; give both")
     if statistics:
@@ -185,32 +197,40 @@ def fit(
     if not request.many:
         for path in (request.entries[0].part, request.entries[0].whole):
             existing_surface(path)
-    options, matching = FitOptions(hold=hold, stiffness=stiffness), MatchOptions(refine, read_out, up, yaw_steps)
-    session = open_session(model, matching, device, open_cache(cache, console), console, units=units)
-    work = _ScanFitter(session, options, choices, console, page=report is not None)
-    if request.many:
+    settings = {"choices": choices, "device": device, "cache": cache, "page": report is not None}
+    if where is not None:
+        work = FitWork({**settings, "many": True}, console)
         check_torch(device)
-        _fit_many(request.entries, output_folder(folder), work, console, statistics=statistics, seen_only=seen_only)
+        _fit_many(request.entries, output_folder(folder), work, where, statistics=statistics, seen_only=seen_only)
         return
-    summary = work(request.entries[0], folder)
+    summary = FitWork(settings, console)(request.entries[0], folder)
     _print_summary(console, summary)
     console.finish({**summary, "notes": console.notes})
 
 
-class _ScanFitter:
-    """Fits the template to one scan after the other."""
+class FitWork:
+    """Fits the template to one scan after the other; in another process it is made once from its settings.
 
-    def __init__(
-        self,
-        session: MatchSession,
-        options: FitOptions,
-        choices: Mapping[str, Any],
-        console: Console,
-        *,
-        page: bool,
-    ) -> None:
-        self.choices, self.console, self.page = choices, console, page
-        self._session, self._options = session, options
+    Parameters
+    ----------
+    settings : choices, device, cache and page, as plain values; many: the time that a fit took is not written, so that the
+        files of a scan are the same whatever run makes them
+    console : for progress and notes
+    """
+
+    def __init__(self, settings: Mapping[str, Any], console: Console) -> None:
+        self.settings, self.console = settings, console
+        self.choices, self.page = settings["choices"], settings["page"]
+        self._options = FitOptions(hold=self.choices["hold"], stiffness=self.choices["stiffness"])
+        matching = MatchOptions(**{name: self.choices[name] for name in ("refine", "read_out", "up", "yaw_steps")})
+        self.cache = open_cache(settings["cache"], console)
+        model, units = self.choices["model"], self.choices["units"]
+        self._session = open_session(model, matching, settings["device"], self.cache, console, units=units)
+
+    def __reduce__(self) -> Any:
+        # the same cache, whatever the variables of the other process are
+        place = False if self.cache is None else self.cache.place
+        return fit_work, (json.dumps({**self.settings, "cache": place}),)
 
     def __call__(self, entry: BatchEntry, place: Path) -> dict[str, Any]:
         """Fit the template to a scan, write everything into a folder, and give the summary."""
@@ -226,6 +246,8 @@ class _ScanFitter:
                 repair=self.choices["repair"],
                 progress=report,
             )
+        if self.settings.get("many"):
+            fitted = replace(fitted, seconds={}, match=without_times(fitted.match))
         asked = {
             "scan": str(entry.part),
             "template": str(entry.whole),
@@ -235,23 +257,43 @@ class _ScanFitter:
         return write_fit(output_folder(place), fitted, asked, picture=self.choices["picture"], page=self.page)
 
 
+@lru_cache(maxsize=1)
+def fit_work(settings: str) -> FitWork:
+    """The work of another process, of which each process has one."""
+    return FitWork(json.loads(settings), Console(quiet=True))
+
+
 def _fit_many(
     entries: Sequence[BatchEntry],
     folder: Path,
-    work: _ScanFitter,
-    console: Console,
+    work: FitWork,
+    engine: EngineOptions,
     *,
     statistics: bool,
     seen_only: bool,
 ) -> None:
-    rows = work_through(entries, folder, FITS, work.choices, work, console)
+    console = work.console
+    rows = work_through(entries, folder, FITS, work.choices, work, console, engine)
     console.say(count_states(rows, FITS))
-    files = {"fits": folder / FITS.table, "gallery": folder / GALLERY}
-    found = _statistics(rows, folder, console, seen_only=seen_only) if statistics else {}
-    write_fit_gallery(folder, rows, found)
-    console.say_files({**files, **found})
-    console.finish({"scans": rows, "notes": console.notes, "files": {**files, **found}})
+    every = rows if engine.shard is None else standing(entries, folder, FITS, work.choices)
+    files = {"fits": folder / FITS.table}
+    missing = sum(row["state"] == WAITING for row in every)
+    if missing:
+        console.note(f"{counted(missing, 'scan')} of other shards are not yet fitted; the last shard writes {GALLERY}")
+    else:
+        files |= _write_comparison(every, folder, console, statistics=statistics, seen_only=seen_only)
+    console.say_files(files)
+    console.finish({"scans": rows, "notes": console.notes, "files": files})
     raise_failures(rows, FITS)
+
+
+def _write_comparison(
+    rows: Rows, folder: Path, console: Console, *, statistics: bool, seen_only: bool
+) -> dict[str, Path]:
+    """The gallery of all scans and, if asked for, their statistics."""
+    found = _statistics(rows, folder, console, seen_only=seen_only) if statistics else {}
+    write_fit_gallery(folder, [{**row, "state": FITS.lasting(row["state"])} for row in rows], found)
+    return {"gallery": folder / GALLERY, **found}
 
 
 def _check_statistics(entries: Sequence[BatchEntry]) -> None:

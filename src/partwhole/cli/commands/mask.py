@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,6 +13,18 @@ import numpy as np
 import typer
 from jaxtyping import Float, Int
 
+from partwhole.cli.shared.batch.engine_options import (
+    EngineOption,
+    EngineWorkersOption,
+    SchedulerOption,
+    ShardOption,
+    engine_options,
+    refuse_for_one,
+)
+from partwhole.cli.shared.batch.entries import existing_surface
+from partwhole.cli.shared.batch.kind import BatchKind
+from partwhole.cli.shared.batch.meshes import MeshEntry, are_many, mesh_entries
+from partwhole.cli.shared.batch.run import count_states, raise_failures, work_through
 from partwhole.cli.shared.console import Console, write_arrays, write_json
 from partwhole.cli.shared.criteria import NAMES, Trust, all_criteria, draw_trust, example_vertex, guarantee, percent
 from partwhole.cli.shared.options import (
@@ -25,10 +38,12 @@ from partwhole.cli.shared.options import (
     RepairOption,
     SeedOption,
     SoundOption,
+    below,
     check_folder,
     free_memory,
     output_folder,
 )
+from partwhole.engines.options import EngineOptions
 from partwhole.geodesics.metrics import Metric, uniform_metric
 from partwhole.mesh import Mesh
 from partwhole.mesh.formats.common import counted
@@ -37,7 +52,13 @@ WRITES = ("masks.npz", "trust.png", "soft.png", "summary.json")
 _MOST_ROWS = 2000
 _LARGEST = 4 << 30  # bytes; larger files are written only if --rows asks for them
 
-MeshArgument = Annotated[Path, typer.Argument(metavar="MESH", help="The part: an OFF, OBJ, PLY, STL, GLB or VTK file.")]
+MeshArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MESH",
+        help="The part: an OFF, OBJ, PLY, STL, GLB or VTK file; or a folder of parts, or a .csv or .txt list of them.",
+    ),
+]
 WholeOption = Annotated[
     Path | None,
     typer.Option("--whole", metavar="FILE", help="The whole; used to check that it is a sphere, as C_L assumes."),
@@ -72,6 +93,10 @@ def mask(
     soft: Annotated[bool, typer.Option("--soft", help="Also draw the soft masks.")] = False,
     up: UpOption = None,
     output: OutputOption = None,
+    engine: EngineOption = "serial",
+    workers: EngineWorkersOption = None,
+    scheduler: SchedulerOption = None,
+    shard: ShardOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     seed: SeedOption = 0,
@@ -80,12 +105,115 @@ def mask(
 
     Writes masks.npz (distances, thresholds, masks), trust.png (the region guaranteed with one vertex, by each
     criterion) and summary.json, by default into a folder named after the mesh.
+
+    With a folder of meshes, or a list of them, each mesh gets its own folder, and masks.csv has a row for each. If it is
+    interrupted, run the same command again to resume. --engine and --shard process several meshes at the same time.
     """
     console = Console(as_json=as_json, quiet=quiet)
     if not 0 <= metric_bound <= 1:
         raise ValueError(f"--metric-bound must lie between 0 and 1, got {metric_bound}; distances are those of space")
-    folder = Path(f"{mesh.stem}-trust") if output is None else output
+    options = MaskOptions(vertex, method, sound, rows, dtype, device, metric_bound, repair, figure, soft, up, seed)
+    where = {"engine": engine, "workers": workers, "scheduler": scheduler, "shard": shard}
+    if are_many(mesh):
+        folder = output or Path(f"{mesh.resolve().stem}-trust")
+        _mask_many(mesh_entries(mesh, whole, MASKS), folder, options, mesh, engine_options(where), console)
+        return
+    refuse_for_one(where, "a folder of meshes, or a list of them")
+    folder = output or Path(f"{mesh.stem}-trust")
     check_folder(folder, WRITES, [mesh, whole])
+    part, trust, summary = _masked(mesh, whole, folder, options, console)
+    write_json(summary["files"]["summary"], summary)
+    _print_summary(console, part, trust, summary, sphere_checked=whole is not None)
+    console.finish(summary)
+
+
+@dataclass(frozen=True)
+class MaskOptions:
+    """The options of `partwhole mask`, as a group."""
+
+    vertex: str
+    method: DistanceMethod
+    sound: bool
+    rows: int | None
+    dtype: Literal["float32", "float64"]
+    device: Device
+    metric_bound: float
+    repair: bool
+    figure: bool
+    soft: bool
+    up: Literal["x", "y", "z"] | None
+    seed: int
+
+
+def _share(kind: str) -> Callable[[Mapping[str, Any]], float | None]:
+    return lambda summary: summary["guaranteed"].get(kind)
+
+
+MASKS = BatchKind(
+    part="mesh",
+    whole="whole",
+    noun="shape",
+    participle="processed",
+    done="done",
+    before="finished before",
+    result="trust",
+    result_of_many="trust",
+    writes=WRITES,
+    summary="summary.json",
+    table="masks.csv",
+    of_all=(),
+    columns={kind.replace("-", "_"): _share(kind) for kind in NAMES},
+    said=lambda row: f"{percent(row['wormhole'])} guaranteed by the wormhole criterion",
+    home=f"{__name__}:MASKS",
+)
+
+
+class MaskWork:
+    """Masks of one mesh after the other, also in another process."""
+
+    def __init__(self, options: MaskOptions, console: Console) -> None:
+        self.options, self.console = options, console
+
+    def __reduce__(self) -> Any:
+        return mask_work, (self.options,)
+
+    def __call__(self, entry: MeshEntry, place: Path) -> dict[str, Any]:
+        """Write the masks of a mesh into a folder, and give the summary."""
+        mesh = existing_surface(entry.mesh)
+        (place / MASKS.summary).unlink(missing_ok=True)
+        # notes of one mesh don't belong into the summary of the next
+        _, _, summary = _masked(mesh, entry.whole, place, self.options, Console(quiet=True))
+        del summary["seconds"]
+        summary["choices"] = asdict(self.options)
+        write_json(place / MASKS.summary, summary)
+        return summary
+
+
+def mask_work(options: MaskOptions) -> MaskWork:
+    """The work of another process."""
+    return MaskWork(options, Console(quiet=True))
+
+
+def _mask_many(
+    entries: list[MeshEntry], folder: Path, options: MaskOptions, mesh: Path, engine: EngineOptions, console: Console
+) -> None:
+    writes = [MASKS.table, *(file for entry in entries for file in below(entry.name, WRITES))]
+    check_folder(folder, writes, [mesh, *(file for entry in entries for file in entry.files)])
+    work = MaskWork(options, console)
+    rows = work_through(entries, output_folder(folder), MASKS, asdict(options), work, console, engine)
+    table = folder / MASKS.table
+    console.say(count_states(rows, MASKS))
+    console.say(f"wrote {table}")
+    console.finish({"meshes": rows, "notes": console.notes, "files": {"masks": table}})
+    raise_failures(rows, MASKS)
+
+
+def _masked(
+    mesh: Path, whole: Path | None, folder: Path, options: MaskOptions, console: Console
+) -> tuple[Mesh, Trust, dict[str, Any]]:
+    """Write the masks and the pictures of a mesh; the summary is returned, and written by the caller."""
+    vertex, method, sound, rows, seed = options.vertex, options.method, options.sound, options.rows, options.seed
+    dtype, device, metric_bound, repair = options.dtype, options.device, options.metric_bound, options.repair
     part = _read(mesh, console, repair=repair)
     output_folder(folder)
     chosen = _vertex_number(vertex, part)
@@ -98,9 +226,9 @@ def mask(
     for reason in trust.not_applied.values():
         console.note(f"C_L does not apply: {reason}")
     drawn = example_vertex(trust.criteria) if chosen is None else chosen
-    files = _files(folder, figure=figure, soft=soft)
+    files = _files(folder, figure=options.figure, soft=options.soft)
     write_arrays(files["masks"], _arrays(part, trust))
-    draw_trust(part, drawn, trust.criteria, files.get("figure"), soft=files.get("soft_figure"), up=up)
+    draw_trust(part, drawn, trust.criteria, files.get("figure"), soft=files.get("soft_figure"), up=options.up)
     summary = {
         "mesh": str(mesh),
         **_sizes(part),
@@ -118,9 +246,7 @@ def mask(
         "notes": console.notes,
         "files": files,
     }
-    write_json(files["summary"], summary)
-    _print_summary(console, part, trust, summary, sphere_checked=whole is not None)
-    console.finish(summary)
+    return part, trust, summary
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from partwhole.cli.shared.batch.engine_options import EngineOption, EngineWorkersOption, SchedulerOption, ShardOption
 from partwhole.cli.shared.batch.entries import SURFACE_FILES, BatchEntry, existing_surface, requested
 from partwhole.cli.shared.batch.kind import BatchKind
 from partwhole.cli.shared.batch.run import count_states, raise_failures, work_through
@@ -34,7 +37,6 @@ from partwhole.cli.shared.match_output import (
     write_summary,
 )
 from partwhole.cli.shared.options import (
-    Device,
     DeviceOption,
     JsonOption,
     MethodModelOption,
@@ -47,8 +49,9 @@ from partwhole.cli.shared.options import (
     open_session,
     output_folder,
 )
+from partwhole.engines.options import EngineOptions
+from partwhole.matching.cache.results import without_times
 from partwhole.matching.config import READ_OUT, MatchOptions
-from partwhole.store.cache import Cache
 
 PartArgument = Annotated[
     Path | None,
@@ -88,6 +91,7 @@ MATCHES = BatchKind(
     of_all=(),
     columns={"doubtful": itemgetter("doubtful"), "distortion": itemgetter("distortion")},
     said=lambda row: f"{100 * row['doubtful']:.0f} % doubtful",
+    home=f"{__name__}:MATCHES",
 )
 
 
@@ -109,6 +113,10 @@ def match(
     report: ReportOption = None,
     device: DeviceOption = "cpu",
     cache: ResultCacheOption = True,
+    engine: EngineOption = "serial",
+    workers: EngineWorkersOption = None,
+    scheduler: SchedulerOption = None,
+    shard: ShardOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -118,13 +126,14 @@ def match(
     a folder named after the part. The summary lists assumptions, doubtful regions and warnings.
 
     With a folder of parts, or a list of pairs, each pair gets its own folder, and pairs.csv has a row for each. Parts and
-    wholes in two folders are paired by their names, or by a pairs.csv beside both folders. If interrupted, run the
-    same command again to resume.
+    wholes in two folders are paired by their names, or by a pairs.csv beside both folders. If it is interrupted, run the
+    same command again to resume. --engine and --shard process several pairs at the same time, with the same results.
     """
     console = Console(as_json=as_json, quiet=quiet)
     request = requested(MATCHES, part, whole, pairs).with_landmarks(landmarks or [], console)
     folder = folder_given(output, report) or request.folder
     request.check(folder, model, option="--output" if report is None else "--report")
+    where = request.engine({"engine": engine, "workers": workers, "scheduler": scheduler, "shard": shard})
     choices = {
         "model": model,
         "refine": refine,
@@ -137,26 +146,39 @@ def match(
         "pictures": pictures,
         "landmarks": [str(path) for path in landmarks or ()],
     }
-    work = _PairMatcher(choices, device, open_cache(cache, console), console, page=report is not None)
-    if request.many:
+    settings = {"choices": choices, "device": device, "cache": cache, "page": report is not None}
+    if where is not None:
         check_torch(device)
-        _match_many(request.entries, output_folder(folder), choices, work, console)
+        _match_many(request.entries, output_folder(folder), MatchWork({**settings, "many": True}, console), where)
         return
+    work = MatchWork(settings, console)
     summary = work(request.entries[0], folder)
     _print_summary(console, summary)
     console.finish({**summary, "notes": console.notes})
 
 
-class _PairMatcher:
-    """Matches one pair after the other with one network."""
+class MatchWork:
+    """Matches one pair after the other with one network; in another process it is made once from its settings.
 
-    def __init__(
-        self, choices: dict[str, Any], device: Device, cache: Cache | None, console: Console, *, page: bool
-    ) -> None:
-        self.choices, self.cache, self.console, self.page = choices, cache, console, page
-        options = MatchOptions(**{name: choices[name] for name in ("refine", "read_out", "up", "yaw_steps")})
-        sizes = {name: choices[name] for name in ("units", "max_vertices")}
-        self._session = open_session(choices["model"], options, device, cache, console, **sizes)
+    Parameters
+    ----------
+    settings : choices, device, cache and page, as plain values; many: the time that a match took is not written, so that
+        the files of a pair are the same whatever run makes them
+    console : for progress and notes
+    """
+
+    def __init__(self, settings: Mapping[str, Any], console: Console) -> None:
+        self.settings, self.console = settings, console
+        self.choices, self.page = settings["choices"], settings["page"]
+        self.cache = open_cache(settings["cache"], console)
+        options = MatchOptions(**{name: self.choices[name] for name in ("refine", "read_out", "up", "yaw_steps")})
+        sizes = {name: self.choices[name] for name in ("units", "max_vertices")}
+        self._session = open_session(self.choices["model"], options, settings["device"], self.cache, console, **sizes)
+
+    def __reduce__(self) -> Any:
+        # the same cache, whatever the variables of the other process are
+        place = False if self.cache is None else self.cache.place
+        return match_work, (json.dumps({**self.settings, "cache": place}),)
 
     def __call__(self, entry: BatchEntry, place: Path) -> dict[str, Any]:
         """Match a pair into a folder, and give its summary."""
@@ -167,6 +189,8 @@ class _PairMatcher:
             found = self._session.match(
                 part, whole, repair=self.choices["repair"], progress=report, landmarks=landmarks
             )
+        if self.settings.get("many"):
+            found = without_times(found)
         folder = output_folder(place)
         # an older summary must not stand beside a newer map
         (folder / "summary.json").unlink(missing_ok=True)
@@ -182,13 +206,20 @@ class _PairMatcher:
             "choices": self.choices,
             "files": {**files, "summary.md": folder / "summary.md", "summary.json": folder / "summary.json"},
         }
-        summary["seconds"] = {**summary["seconds"], **seconds}
+        if not self.settings.get("many"):
+            summary["seconds"] = {**summary["seconds"], **seconds}
         if self.page:
             summary["files"]["report.html"] = folder / "report.html"
         write_summary(folder, summary)
         if self.page:
             _write_page(folder)
         return summary
+
+
+@lru_cache(maxsize=1)
+def match_work(settings: str) -> MatchWork:
+    """The work of another process, of which each process has one."""
+    return MatchWork(json.loads(settings), Console(quiet=True))
 
 
 def _write_page(folder: Path) -> None:
@@ -199,10 +230,9 @@ def _write_page(folder: Path) -> None:
     export_report(read_result(folder).simplified(), folder / "report.html")
 
 
-def _match_many(
-    entries: Sequence[BatchEntry], folder: Path, choices: dict[str, Any], work: _PairMatcher, console: Console
-) -> None:
-    rows = work_through(entries, folder, MATCHES, choices, work, console)
+def _match_many(entries: Sequence[BatchEntry], folder: Path, work: MatchWork, engine: EngineOptions) -> None:
+    console = work.console
+    rows = work_through(entries, folder, MATCHES, work.choices, work, console, engine)
     table = folder / MATCHES.table
     console.say(count_states(rows, MATCHES))
     console.say(f"wrote {table}")

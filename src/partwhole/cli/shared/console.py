@@ -14,7 +14,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -42,6 +42,7 @@ class Console:
     def __init__(self, *, as_json: bool = False, quiet: bool = False) -> None:
         self.as_json, self.quiet = as_json, quiet
         self.notes: list[str] = []
+        self._stages: StageProgress | None = None
 
     @property
     def silent(self) -> bool:
@@ -98,12 +99,22 @@ class Console:
 
     @contextmanager
     def stage_progress(self) -> Iterator[StageProgress]:
-        """A `StageProgress`: bars on stderr if that is a terminal, a line a minute if it is a file."""
-        if self.silent or not sys.stderr.isatty():
-            yield StageProgress(lines=not self.silent)
+        """A `StageProgress`: bars on stderr if that is a terminal, a line a minute if it is a file.
+
+        A block inside another one has the same: there is one display.
+        """
+        if self._stages is not None:
+            yield self._stages
             return
-        with _bars() as bar:
-            yield StageProgress(bar)
+        with ExitStack() as stack:
+            if self.silent or not sys.stderr.isatty():
+                self._stages = StageProgress(lines=not self.silent)
+            else:
+                self._stages = StageProgress(stack.enter_context(_bars()))
+            try:
+                yield self._stages
+            finally:
+                self._stages = None
 
     @contextmanager
     def warnings_as_notes(self) -> Iterator[None]:
@@ -129,11 +140,16 @@ class StageProgress:
         self._tasks: dict[str, Any] = {}
         self._details: dict[str, str] = {}
         self._said = time.monotonic()
+        self._began: dict[str, float] = {}
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        if self._lines and time.monotonic() - self._said > LINE_EVERY:
-            self._said = time.monotonic()
-            print(f"{stage}{self._details.get(stage, '')}: {done} of {total}", file=sys.stderr, flush=True)
+        now = time.monotonic()
+        if done == 0 or stage not in self._began:
+            self._began[stage] = now
+        if self._lines and now - self._said > LINE_EVERY:
+            self._said = now
+            left = f", {_duration((now - self._began[stage]) * (total - done) / done)} left" if 0 < done < total else ""
+            print(f"{stage}{self._details.get(stage, '')}: {done} of {total}{left}", file=sys.stderr, flush=True)
         if self._bar is None:
             return
         if stage not in self._tasks:
@@ -265,6 +281,16 @@ def _bars() -> Iterator[Any]:
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         yield bar
+
+
+def _duration(seconds: float) -> str:
+    """
+    >>> _duration(40), _duration(600), _duration(20_000)
+    ('40 s', '10 min', '5.6 h')
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 100 * 60 else f"{seconds / 3600:.1f} h"
 
 
 def _is_number(cell: str) -> bool:

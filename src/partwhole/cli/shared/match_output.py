@@ -278,7 +278,8 @@ def summary_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         )
     if summary["from_cache"]:
         rows.append(("result", "from the cache"))
-    rows.append(("seconds", ", ".join(f"{name} {seconds:.1f}" for name, seconds in summary["seconds"].items())))
+    if summary["seconds"]:
+        rows.append(("seconds", ", ".join(f"{name} {seconds:.1f}" for name, seconds in summary["seconds"].items())))
     return rows
 
 

@@ -17,7 +17,7 @@ import typer
 
 from partwhole.cli.shared.console import Console, command_line
 from partwhole.store.arguments import how_to_install
-from partwhole.store.cache import Cache
+from partwhole.store.cache import Cache, default_limit
 
 if TYPE_CHECKING:
     from partwhole.matching.config import MatchOptions
@@ -204,8 +204,13 @@ def free_gpu_memory() -> int:
     return int(torch.cuda.mem_get_info()[0])
 
 
-def open_cache(wanted: bool, console: Console) -> Cache | None:
-    """The user's cache, if it is wanted and there is a place for it; otherwise a note says why there is none."""
+def open_cache(wanted: bool | str, console: Console) -> Cache | None:
+    """The user's cache, if it is wanted and there is a place for it; otherwise a note says why there is none.
+
+    A text is the place of the cache, as another process has it.
+    """
+    if isinstance(wanted, str):
+        return Cache(wanted, limit=default_limit(), tell=console.note)
     if not wanted:
         return None
     try:

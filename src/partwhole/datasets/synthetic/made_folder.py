@@ -8,6 +8,7 @@ import json
 import os
 import platform
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,61 @@ from partwhole.store.atomic import atomic_write
 # raised when files of the folder mean something else
 _LAYOUT = 1
 _FOLDERS = ("wholes", "parts", "maps")
+_RECORDS = ".shards"
 _NAMED_IN_README = 20
+
+
+@dataclass(frozen=True)
+class SetFiles:
+    """The files of a set, by the names of meshes and parts; none is ever replaced by another one.
+
+    Attributes
+    ----------
+    root : the folder
+    """
+
+    root: Path
+
+    def whole(self, name: str) -> Path:
+        return self.root / "wholes" / f"{name}.ply"
+
+    def part(self, name: str) -> Path:
+        return self.root / "parts" / f"{name}.ply"
+
+    def map(self, part: str, whole: str) -> Path:
+        return self.root / "maps" / f"{part}-{whole}.npz"
+
+    def record(self, name: str) -> Path:
+        """What a shard found out about a mesh and its parts; the last shard to end describes the set by these."""
+        return self.root / _RECORDS / f"{name}.json"
+
+    def put_mesh(self, path: Path, mesh: Mesh) -> None:
+        """Write the surface, or see that it is the one which is there."""
+        if not path.exists():
+            write_mesh(mesh, path)
+        elif read_mesh(path).content_hash != mesh.content_hash:
+            raise ValueError(_other(path))
+
+    def put_map(self, path: Path, vertex_map: Int[np.ndarray, "p"]) -> None:
+        """Write the map, or see that it is the one which is there."""
+        if not path.exists():
+            with atomic_write(path) as file:
+                np.savez_compressed(file, vertex_map=vertex_map)
+        elif not np.array_equal(read_npz(path).get("vertex_map", ()), vertex_map):
+            raise ValueError(_other(path))
+
+    def put_record(self, name: str, facts: Mapping[str, Any]) -> None:
+        path = self.record(name)
+        path.parent.mkdir(exist_ok=True)
+        with atomic_write(path) as file:
+            file.write(json.dumps(facts).encode())
+
+    def read_record(self, name: str) -> dict[str, Any] | None:
+        try:
+            held: dict[str, Any] = json.loads(self.record(name).read_bytes())
+            return held
+        except (OSError, ValueError):
+            return None
 
 
 class MadeFolder:
@@ -41,6 +96,7 @@ class MadeFolder:
 
     Attributes
     ----------
+    files : in it
     was_complete : the same set was complete before
     """
 
@@ -48,6 +104,7 @@ class MadeFolder:
         self, output: str | os.PathLike[str], *, settings: Mapping[str, Any], sources: Mapping[str, str], said: str
     ) -> None:
         self.root = Path(output)
+        self.files = SetFiles(self.root)
         self.settings, self.sources, self.said = dict(settings), dict(sources), said
         self.was_complete = False
         if self.root.exists() and not self.root.is_dir():
@@ -64,30 +121,6 @@ class MadeFolder:
             self.describe({}, complete=False)
         for name in _FOLDERS:
             (self.root / name).mkdir(exist_ok=True)
-
-    def whole(self, name: str) -> Path:
-        return self.root / "wholes" / f"{name}.ply"
-
-    def part(self, name: str) -> Path:
-        return self.root / "parts" / f"{name}.ply"
-
-    def map(self, part: str, whole: str) -> Path:
-        return self.root / "maps" / f"{part}-{whole}.npz"
-
-    def put_mesh(self, path: Path, mesh: Mesh) -> None:
-        """Write the surface, or see that it is the one which is there."""
-        if not path.exists():
-            write_mesh(mesh, path)
-        elif read_mesh(path).content_hash != mesh.content_hash:
-            raise ValueError(_other(path))
-
-    def put_map(self, path: Path, vertex_map: Int[np.ndarray, "p"]) -> None:
-        """Write the map, or see that it is the one which is there."""
-        if not path.exists():
-            with atomic_write(path) as file:
-                np.savez_compressed(file, vertex_map=vertex_map)
-        elif not np.array_equal(read_npz(path).get("vertex_map", ()), vertex_map):
-            raise ValueError(_other(path))
 
     def list_pairs(self, pairs: Iterable[tuple[str, str]]) -> None:
         """pairs.csv, which says what belongs together; a set that lacks a part of it can't be read by mistake."""

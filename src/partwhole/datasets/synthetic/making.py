@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-import numpy as np
-
-from partwhole.datasets.cutting.cuts import Recipe, random_cuts
+from partwhole.datasets.cutting.cuts import Recipe
 from partwhole.datasets.synthetic.folder import FolderPairs, surface_files
 from partwhole.datasets.synthetic.generated import BodyPoses
 from partwhole.datasets.synthetic.made_folder import MadeFolder
-from partwhole.mesh import Mesh, as_mesh
-from partwhole.mesh.io import read_mesh
+from partwhole.datasets.synthetic.set_tasks import (
+    CutTask,
+    FolderSource,
+    MadePart,
+    MadeWhole,
+    MappingSource,
+    MeshSource,
+    WholeTask,
+    cut_part,
+    make_whole,
+)
+from partwhole.engines import EngineOptions, Lost, run_tasks
 from partwhole.store.arguments import Progress, check_progress, check_whole_number, checked_path, displayable
 
 Matched = Literal["own", "others", "all"]
@@ -36,6 +44,7 @@ class MadeSet:
     area_shares : of each part, by name, the share of the area of the mesh it was cut from
     skipped : meshes and parts that are not in the set, and why
     notes : meshes that were changed while they were read, and how
+    others : number of meshes that other shards have not done yet; the set is complete when there are none
     """
 
     folder: Path
@@ -46,6 +55,7 @@ class MadeSet:
     area_shares: dict[str, float]
     skipped: dict[str, str]
     notes: dict[str, str]
+    others: int = 0
 
     def pairs(self) -> FolderPairs:
         """The pairs, read from the folder."""
@@ -63,6 +73,7 @@ def make_set(
     repair: bool = False,
     strict: bool = False,
     progress: Progress | None = None,
+    engine: EngineOptions | None = None,
 ) -> MadeSet:
     """Cut parts from meshes and write both, with the exact ground truth, into a folder that `FolderPairs` reads.
 
@@ -87,6 +98,8 @@ def make_set(
     repair : repair defects of the files, see `repair`
     strict : raise for the first file that can't be used, instead of leaving it out and saying so in `skipped`
     progress : called with ("meshes", meshes read, meshes in all), then with ("parts", parts cut, parts in all)
+    engine : where it is made, default one after the other. A shard cuts the parts of every n-th mesh; the last shard to end
+        completes the set, and until then `MadeSet.others` says how many meshes are missing
 
     Examples
     --------
@@ -112,20 +125,18 @@ def make_set(
     _check_names(meshes.names)
     settings = {"recipe": recipe, "parts": parts, "pairs": pairs, "seed": seed, "source": meshes.identity}
     folder = MadeFolder(output, settings=settings, sources=meshes.names, said=meshes.said)
-    run = _Run(meshes, folder, strict, progress, parts)
-    wholes = run.collect_wholes()
+    run = _Run(meshes, folder, strict, progress, parts, engine or EngineOptions())
+    wholes = run.collect_wholes(run.own if pairs == "own" else list(meshes.names))
     partners = _partners(wholes, pairs)
-    for name in wholes:
-        if not partners[name]:
-            run.leave_out(name, "no other mesh has the same faces")
     planned = [(part, whole) for name in wholes for part in run.parts_of(name) for whole in partners[name]]
     _check_map_names(planned)
-    if not folder.was_complete:
+    if run.engine.shard is None and not folder.was_complete:
         folder.list_pairs(planned)
-    run.cut_parts(partners, recipe, seed)
-    if not run.area_shares:
+    run.cut_parts({name: partners[name] for name in run.own if name in partners}, recipe, seed)
+    others = 0 if run.engine.shard is None else run.join_others()
+    if not run.area_shares and not others:
         raise ValueError(f"no part was made: {_first(run.skipped)} ({len(run.skipped)} left out)")
-    return _finished(run, [pair for pair in planned if pair[0] in run.area_shares])
+    return _finished(run, others)
 
 
 @dataclass(frozen=True)
@@ -133,10 +144,14 @@ class _Meshes:
     """Meshes by name, read one at a time."""
 
     names: dict[str, str]  # → where each comes from
-    read: Callable[[str], tuple[Mesh, str]]  # the mesh, and what was changed while reading
+    source: MeshSource
     said: str  # where they all come from
     identity: dict[str, Any]  # what decides them, as far as it can be known without reading
     is_decided: bool  # by their names and the identity alone
+
+
+# meshes, or parts, that are handed out together
+_TOGETHER = 4
 
 
 @dataclass
@@ -148,109 +163,155 @@ class _Run:
     strict: bool
     progress: Progress | None
     n_parts: int  # of each mesh
+    engine: EngineOptions
     n_kept: int = 0
-    steps: Counter[str] = field(default_factory=Counter)
-    area_shares: dict[str, float] = field(default_factory=dict)
-    scales: dict[str, float] = field(default_factory=dict)
-    skipped: dict[str, str] = field(default_factory=dict)
-    notes: dict[str, str] = field(default_factory=dict)
+    # of each mesh that has been cut, in what order ever
+    made: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def own(self) -> list[str]:
+        """The meshes whose parts this run cuts."""
+        return [name for number, name in enumerate(self.meshes.names) if self.engine.has(number)]
+
+    @property
+    def area_shares(self) -> dict[str, float]:
+        return self._of_all("area_shares")
+
+    @property
+    def skipped(self) -> dict[str, str]:
+        return self._of_all("unread") | self._of_all("skipped")
+
+    @property
+    def notes(self) -> dict[str, str]:
+        return self._of_all("notes")
+
+    @property
+    def scales(self) -> dict[str, float]:
+        return self._of_all("scales")
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """All pairs whose part is there."""
+        return [
+            (part, whole)
+            for name in self.meshes.names
+            if name in self.made
+            for part in self.made[name]["area_shares"]
+            for whole in self.made[name]["partners"]
+        ]
 
     def parts_of(self, name: str) -> list[str]:
         digits = max(2, len(str(self.n_parts - 1)))
         return [f"{name}_{k:0{digits}d}" for k in range(self.n_parts)]
 
-    def leave_out(self, name: str, reason: str) -> None:
-        if self.strict:
-            raise ValueError(f"{name}: {reason}")
-        self.skipped[name] = reason
-
-    def step(self, what: str, total: int) -> None:
-        """Called before each of `total` meshes or parts, and once more at the end."""
-        if self.progress is not None:
-            self.progress(what, self.steps[what], total)
-        self.steps[what] += 1
-
-    def collect_wholes(self) -> dict[str, str]:
+    def collect_wholes(self, names: Sequence[str]) -> dict[str, str]:
         """Every mesh that can be read, of area 1, written into wholes/; by name, what tells its connectivity."""
+        tasks = [WholeTask(name, self.meshes.names[name], self.meshes.is_decided) for name in names]
+        do = partial(make_whole, self.folder.files, self.meshes.source)
+        made = self._results("meshes", do, tasks, lambda lost: MadeWhole(reason=lost.reason))
         found = {}
-        for name in self.meshes.names:
-            self.step("meshes", len(self.meshes.names))
-            path = self.folder.whole(name)
-            if path.exists() and self.meshes.is_decided:
-                mesh = read_mesh(path, name=name)
-            else:
-                try:
-                    given, note = self.meshes.read(name)
-                    mesh, self.scales[name] = given.to_unit_area()
-                except (ValueError, OSError) as error:
-                    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-                    self.leave_out(self.meshes.names[name], reason)
-                    continue
-                if note:
-                    self.notes[self.meshes.names[name]] = note
-                self.folder.put_mesh(path, mesh)
-            found[name] = _connectivity(mesh)
-        self.step("meshes", len(self.meshes.names))
+        for number, name in enumerate(names):
+            whole, file = made[number], self.meshes.names[name]
+            facts = self._facts(name)
+            if whole.reason:
+                self._leave_out(facts["unread"], file, whole.reason)
+                continue
+            if whole.scale is not None:
+                facts["scales"][name] = whole.scale
+            if whole.note:
+                facts["notes"][file] = whole.note
+            found[name] = whole.connectivity
         if not found:
-            raise ValueError(f"none of the meshes can be used: {_first(self.skipped)} ({len(self.skipped)} such)")
+            unread = self._of_all("unread")
+            raise ValueError(f"none of the meshes can be used: {_first(unread)} ({len(unread)} such)")
         return found
 
     def cut_parts(self, partners: Mapping[str, list[str]], recipe: Recipe, seed: int) -> None:
-        """The parts of all meshes, and where they lie on each of the partners of their mesh."""
-        total = len(partners) * self.n_parts
-        for name in partners:
-            self._cut_from(name, partners[name], recipe, seed, total)
-        self.step("parts", total)
+        """The parts of these meshes, and where they lie on each of the partners of their mesh."""
+        for name, wholes in partners.items():
+            self._facts(name)["partners"] = wholes
+            if not wholes:
+                self._leave_out(self._facts(name)["skipped"], name, "no other mesh has the same faces")
+        tasks = [
+            CutTask(name, part, number, tuple(wholes))
+            for name, wholes in partners.items()
+            for number, part in enumerate(self.parts_of(name))
+            if wholes
+        ]
+        more = self.n_parts * sum(not wholes for wholes in partners.values())
+        do = partial(cut_part, self.folder.files, recipe, seed)
+        made = self._results("parts", do, tasks, lambda lost: MadePart(reason=lost.reason), more=more)
+        for number, task in enumerate(tasks):
+            part, facts = made[number], self._facts(task.name)
+            self.n_kept += part.kept
+            if part.reason:
+                self._leave_out(facts["skipped"], task.part, part.reason)
+            else:
+                facts["area_shares"][task.part] = part.area_share
+        if self.engine.shard is not None:
+            for name in self.own:
+                self.folder.files.put_record(name, self.made[name])
 
-    def _cut_from(self, name: str, partners: list[str], recipe: Recipe, seed: int, total: int) -> None:
-        mesh = None
-        for number, part in enumerate(self.parts_of(name)):
-            self.step("parts", total)
-            if not partners:
-                continue
-            path, maps = self.folder.part(part), [self.folder.map(part, whole) for whole in partners]
-            if path.exists() and all(map_path.exists() for map_path in maps):
-                self.area_shares[part] = read_mesh(path).area
-                self.n_kept += 1
-                continue
-            if mesh is None:
-                mesh = read_mesh(self.folder.whole(name), name=name)
-            try:
-                cut = random_cuts(mesh, recipe, _random(seed, name, number))
-            except ValueError as error:
-                self.leave_out(part, str(error))
-                continue
-            if path.exists():  # seen to be this part, before maps of it are written
-                self.folder.put_mesh(path, cut.part)
-            for map_path in maps:
-                self.folder.put_map(map_path, cut.vertex_map)
-            self.folder.put_mesh(path, cut.part)
-            self.area_shares[part] = cut.area_share
+    def join_others(self) -> int:
+        """What the other shards noted about their meshes; the number of meshes that are missing."""
+        own = set(self.own)
+        records = {name: self.folder.files.read_record(name) for name in self.meshes.names if name not in own}
+        self.made |= {name: record for name, record in records.items() if record is not None}
+        return sum(record is None for record in records.values())
+
+    def _results(
+        self, what: str, do: Callable[[Any], Any], tasks: Sequence[Any], lost: Callable[[Lost], Any], *, more: int = 0
+    ) -> dict[int, Any]:
+        """The results of tasks, by their numbers, while `progress` is told; `more` steps have nothing to do."""
+        total, results = len(tasks) + more, {}
+        report = self.progress or (lambda what, done, total: None)
+        report(what, 0, total)
+        sizes = None if self.engine.engine == "serial" else [1] * len(tasks)
+        with closing(run_tasks(do, tasks, self.engine, sizes=sizes, small=_TOGETHER)) as ended:
+            for number, found in ended:
+                results[number] = lost(found) if isinstance(found, Lost) else found
+                if self.strict and results[number].reason:
+                    raise ValueError(f"{tasks[number].said}: {results[number].reason}")
+                report(what, len(results), total)
+        for done in range(len(tasks) + 1, total + 1):
+            report(what, done, total)
+        return results
+
+    def _facts(self, name: str) -> dict[str, Any]:
+        """What is known of a mesh and its parts, as its record has it."""
+        kinds: dict[str, Any] = {kind: {} for kind in ("unread", "skipped", "notes", "scales", "area_shares")}
+        return self.made.setdefault(name, {**kinds, "partners": []})
+
+    def _of_all(self, kind: str) -> dict[str, Any]:
+        return {
+            key: value
+            for name in self.meshes.names
+            if name in self.made
+            for key, value in self.made[name][kind].items()
+        }
+
+    def _leave_out(self, where: dict[str, str], name: str, reason: str) -> None:
+        if self.strict:
+            raise ValueError(f"{name}: {reason}")
+        where[name] = reason
 
 
-def _finished(run: _Run, pairs: list[tuple[str, str]]) -> MadeSet:
+def _finished(run: _Run, others: int) -> MadeSet:
+    pairs, shares = run.pairs, run.area_shares
     n_wholes = len({whole for _, whole in pairs})
     facts = {
-        "counts": {"parts": len(run.area_shares), "wholes": n_wholes, "pairs": len(pairs)},
-        "area_shares": {part: round(share, 6) for part, share in run.area_shares.items()},
+        "counts": {"parts": len(shares), "wholes": n_wholes, "pairs": len(pairs)},
+        "area_shares": {part: round(share, 6) for part, share in shares.items()},
         **({} if run.meshes.is_decided else {"scales": run.scales}),
         "skipped": run.skipped,
         "notes": run.notes,
     }
     # a set that lacks nothing is left alone, with whatever somebody wrote into its list or its README since
-    if not (run.folder.was_complete and run.n_kept == len(run.area_shares)):
+    if not others and not (run.folder.was_complete and run.n_kept == len(shares)):
         run.folder.list_pairs(pairs)
         run.folder.describe(facts, complete=True)
-    return MadeSet(
-        run.folder.root,
-        n_wholes,
-        len(run.area_shares),
-        len(pairs),
-        run.n_kept,
-        run.area_shares,
-        run.skipped,
-        run.notes,
-    )
+    counts = n_wholes, len(shares), len(pairs), run.n_kept
+    return MadeSet(run.folder.root, *counts, shares, run.skipped, run.notes, others)
 
 
 def _meshes_of(source: str | os.PathLike[str] | Mapping, repair: bool) -> _Meshes:
@@ -264,7 +325,7 @@ def _meshes_of(source: str | os.PathLike[str] | Mapping, repair: bool) -> _Meshe
         is_decided = isinstance(source, BodyPoses)
         return _Meshes(
             {name: name for name in source},
-            lambda name: (as_mesh(source[name], name=name), ""),
+            MappingSource(source),
             said,
             identity,
             is_decided,
@@ -274,19 +335,10 @@ def _meshes_of(source: str | os.PathLike[str] | Mapping, repair: bool) -> _Meshe
         raise FileNotFoundError(f"{source} is not a folder; give one that holds meshes")
     files = surface_files(folder)
 
-    def read(name: str) -> tuple[Mesh, str]:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            try:
-                mesh = read_mesh(files[name], name=name, repair=repair)
-            except ValueError as error:
-                reason = str(error).removeprefix(displayable(str(files[name]))).lstrip(": ")
-                raise ValueError(reason.replace("read_mesh(path, repair=True)", "repair=True")) from None
-        said = [str(warning.message).removeprefix(f"{displayable(str(files[name]))}: ") for warning in caught]
-        return mesh, "; ".join(said)
-
     identity = {"kind": "folder", "repair": repair}
-    return _Meshes({name: path.name for name, path in files.items()}, read, str(source), identity, False)
+    return _Meshes(
+        {name: path.name for name, path in files.items()}, FolderSource(folder, repair), str(source), identity, False
+    )
 
 
 def _check_names(names: Iterable[str]) -> None:
@@ -325,16 +377,6 @@ def _partners(wholes: Mapping[str, str], pairs: Matched) -> dict[str, list[str]]
             f"pairs='others' needs meshes that share their faces, poses of one body; of these {len(wholes)} no two do"
         )
     return {name: [other for other in names if other != name] for name, names in partners.items()}
-
-
-def _connectivity(mesh: Mesh) -> str:
-    return f"{mesh.n_vertices} {hashlib.sha256(mesh.faces.tobytes()).hexdigest()}"
-
-
-def _random(seed: int, name: str, number: int) -> np.random.Generator:
-    """A stream for each part, whatever other meshes there are."""
-    digest = hashlib.sha256(name.encode()).digest()
-    return np.random.default_rng([seed, int.from_bytes(digest[:8], "big"), number])
 
 
 def _first(entries: Mapping[str, str]) -> str:

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any, TypeVar
 
+from partwhole.cli.shared.batch.engine_options import engine_options, refuse_for_one
 from partwhole.cli.shared.batch.kind import BatchKind
 from partwhole.cli.shared.console import Console
 from partwhole.cli.shared.options import below, check_folder, is_method
 from partwhole.datasets.synthetic.folder import mesh_files, named_surface, surface_files
+from partwhole.engines import EngineOptions
 from partwhole.matching.network.weights import model_path
 from partwhole.mesh.formats.common import counted
 from partwhole.mesh.io import FORMATS
 from partwhole.mesh.landmarks import ENDINGS
 from partwhole.store.text import table_rows
+
+Named = TypeVar("Named", bound=Any)
 
 # the list that `partwhole dataset make` writes; the table of results of `partwhole match` has the same name
 LIST = "pairs.csv"
@@ -35,6 +40,16 @@ class BatchEntry:
     part: Path
     whole: Path
     landmarks: tuple[Path, ...] = ()
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """All files that are read."""
+        return (self.part, self.whole, *self.landmarks)
+
+    def said(self, kind: BatchKind) -> dict[str, Any]:
+        """What the summary of a result says of its files."""
+        landmarks = [str(file) for file in self.landmarks]
+        return {kind.part: str(self.part), kind.whole: str(self.whole), "landmark_files": landmarks}
 
 
 @dataclass(frozen=True)
@@ -59,7 +74,7 @@ class Request:
     @property
     def reads(self) -> list[Path | None]:
         """All files that are read."""
-        return [self.listed, *(file for entry in self.entries for file in (entry.part, entry.whole, *entry.landmarks))]
+        return [self.listed, *(file for entry in self.entries for file in entry.files)]
 
     @property
     def writes(self) -> list[str]:
@@ -81,6 +96,14 @@ class Request:
                 "named like them"
             )
         return replace(self, entries=entries)
+
+    def engine(self, given: Mapping[str, Any]) -> EngineOptions | None:
+        """The engine that the options ask for, which is for many pairs; None for a single one."""
+        if self.many:
+            return engine_options(given)
+        if any(value not in (None, "serial") for value in given.values()):
+            refuse_for_one(given, f"a folder of {self.kind.part}s, or --pairs with a list")
+        return None
 
     def check(self, folder: Path, model: str, *, option: str = "--output") -> None:
         """Raise ValueError if there is no such model, or if a file that is read would be overwritten."""
@@ -129,7 +152,7 @@ def read_list(
     rows = _rows(path)
     head = [_ALSO.get(name, name) for name in _head(rows)]
     columns = {name: place for place, name in enumerate(_COLUMNS)}
-    known = _Surfaces(path.parent, parts or path.parent / "parts", wholes or path.parent / "wholes")
+    known = ListedSurfaces(path.parent, parts or path.parent / "parts", wholes or path.parent / "wholes")
     if {"part", "whole"} <= set(head):
         columns = {name: head.index(name) for name in _COLUMNS if name in head}
         rows = rows[1:]
@@ -147,7 +170,7 @@ def read_list(
             raise ValueError(f"{path}, pair {number}: {','.join(row)!r} should be part,whole or part,whole,name")
         part, whole = known.part(cells["part"]), known.whole(cells["whole"])
         entries.append(BatchEntry(cells.get("name") or _called(part, whole, kind), part, whole))
-    return _with_unique_names(entries, kind)
+    return with_unique_names(entries, kind)
 
 
 def pair_folders(parts: Path, wholes: Path, *, kind: BatchKind | None = None) -> list[BatchEntry]:
@@ -162,7 +185,7 @@ def pair_folders(parts: Path, wholes: Path, *, kind: BatchKind | None = None) ->
         others = [part for part in of_parts if not (part.exists() and part.samefile(whole))]
         if not others:
             raise ValueError(f"{parts} holds no mesh but the whole, {whole}; give a folder of parts")
-        return _with_unique_names([BatchEntry(_called(part, whole, kind), part, whole) for part in others], kind)
+        return with_unique_names([BatchEntry(_called(part, whole, kind), part, whole) for part in others], kind)
     by_name: dict[str, list[Path]] = {}
     for whole in of_wholes:
         by_name.setdefault(whole.stem, []).append(whole)
@@ -172,7 +195,7 @@ def pair_folders(parts: Path, wholes: Path, *, kind: BatchKind | None = None) ->
             f"which of the {len(of_wholes)} meshes in {wholes} is the whole of {alone[0].name}? name them alike, or give "
             "--pairs a list with the columns part,whole"
         )
-    return _with_unique_names([BatchEntry(part.stem, part, by_name[part.stem][0]) for part in of_parts], kind)
+    return with_unique_names([BatchEntry(part.stem, part, by_name[part.stem][0]) for part in of_parts], kind)
 
 
 def landmark_files(entry: BatchEntry, given: list[Path], *, many: bool) -> tuple[Path, ...]:
@@ -197,7 +220,7 @@ def landmark_files(entry: BatchEntry, given: list[Path], *, many: bool) -> tuple
 
 
 @dataclass(frozen=True)
-class _Surfaces:
+class ListedSurfaces:
     """Finds the files that the cells of a list name."""
 
     folder: Path
@@ -276,7 +299,7 @@ def _folder_name(name: str) -> str:
     return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "pair"
 
 
-def _with_unique_names(entries: list[BatchEntry], kind: BatchKind | None) -> list[BatchEntry]:
+def with_unique_names(entries: Sequence[Named], kind: BatchKind | None) -> list[Named]:
     """The same with names of folders that differ, also without regard to case, and none that of a file for all pairs."""
     of_all = () if kind is None else (kind.table, *kind.of_all)
     taken, counts = {LIST, *(pattern.partition("/")[0] for pattern in of_all)}, Counter[str]()

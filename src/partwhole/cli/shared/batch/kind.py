@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 
@@ -23,6 +24,7 @@ class BatchKind:
     of_all : patterns of the other files that it writes for all pairs together
     columns : further columns of the table, as functions of a summary
     said : a few words about a row, for the line about its pair
+    home : "module:NAME" of this object, by which other processes find it
     named_after_part : whether a pair without a name is named after its part, not after both surfaces
     """
 
@@ -40,18 +42,36 @@ class BatchKind:
     of_all: tuple[str, ...]
     columns: Mapping[str, Callable[[Mapping[str, Any]], Any]]
     said: Callable[[Mapping[str, Any]], str]
+    home: str
     named_after_part: bool = False
 
+    def __reduce__(self) -> Any:
+        # its functions have no names that another process could look up
+        return kind_at, (self.home,)
+
     @property
-    def states(self) -> tuple[str, str, str]:
+    def states(self) -> tuple[str, ...]:
         """All states that a row may have."""
-        return self.done, self.before, FAILED
+        return self.done, self.before, FAILED, WAITING
+
+    def lasting(self, state: str) -> str:
+        """The state in what is written: a pair that is done is done, whichever run did it."""
+        return self.done if state == self.before else state
 
     def measures(self, summary: Mapping[str, Any]) -> dict[str, Any]:
         """What a row says of a finished pair."""
         return {name: value(summary) for name, value in self.columns.items()} | {
-            "warnings": "; ".join(summary["warnings"])
+            "warnings": "; ".join(summary.get("warnings", ()))
         }
 
 
 FAILED = "failed"
+# of a pair that another shard has to process
+WAITING = "not yet"
+
+
+def kind_at(home: str) -> BatchKind:
+    """The kind of a command, by "module:NAME"."""
+    module, _, name = home.partition(":")
+    kind: BatchKind = getattr(import_module(module), name)
+    return kind
