@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from partwhole.matching.network.diffusion_net import DiffusionNet, Network
     from partwhole.matching.network.surface import Operators, Surface, SurfacePair, pair_weights, surface_of
     from partwhole.matching.network.weights import card_of, method_names, model_names
+    from partwhole.matching.parts.match import match_parts
+    from partwhole.matching.parts.result import PartnerMap, PartsMatch
     from partwhole.matching.readout.maps import Comparison, hard_map, soft_map, spectral_map
     from partwhole.matching.result import MatchResult
     from partwhole.matching.search.method import Method, PairMethod
@@ -60,6 +62,8 @@ __all__ = [
     "OrthogonalityLoss",
     "PairMethod",
     "PairStream",
+    "PartnerMap",
+    "PartsMatch",
     "PreparedPairs",
     "Refined",
     "SearchConfig",
@@ -74,6 +78,7 @@ __all__ = [
     "evaluate",
     "hard_map",
     "match",
+    "match_parts",
     "method_names",
     "model_names",
     "pair_weights",
@@ -97,6 +102,8 @@ _HOMES = {
     "training.refine": ("Refined", "refine"),
     "training.stream": ("PairStream",),
     "session": ("MatchSession", "match"),
+    "parts.match": ("match_parts",),
+    "parts.result": ("PartnerMap", "PartsMatch"),
     "search.method": ("Method", "PairMethod"),
     "readout.maps": ("Comparison", "hard_map", "soft_map", "spectral_map"),
     "network.surface": ("Operators", "Surface", "SurfacePair", "pair_weights", "surface_of"),
