@@ -3,7 +3,7 @@
 from partwhole.datasets.cutting.cuts import Cut, cut_balls, cut_plane, cut_views, random_cuts
 from partwhole.datasets.cutting.damage import Damaged, damaged
 from partwhole.datasets.pairs import GroundTruth, Pair, Pairs
-from partwhole.datasets.part_pairs import PartPair, PartPairs, Partners, part_pairs
+from partwhole.datasets.part_pairs import Partners, PartPair, PartPairs, part_pairs
 from partwhole.datasets.published.pfaust import PFaust
 from partwhole.datasets.published.shrec16 import Shrec16
 from partwhole.datasets.shapes.bodies import Body, make_body

@@ -46,9 +46,15 @@ class Partners:
                 "numbers and truth values, one for each vertex"
             )
         if on_both.any() and ends[on_both].min() < 0:
-            raise ValueError(f"vertex_map holds {ends[on_both].min()} for a vertex that is shared; vertices are counted from 0")
+            raise ValueError(
+                f"vertex_map holds {ends[on_both].min()} for a vertex that is shared; vertices are counted from 0"
+            )
         on_both &= seen
-        for name, array in (("vertex_map", np.where(on_both, ends, 0).astype(np.int64)), ("shared", on_both), ("known", seen)):
+        for name, array in (
+            ("vertex_map", np.where(on_both, ends, 0).astype(np.int64)),
+            ("shared", on_both),
+            ("known", seen),
+        ):
             array.setflags(write=False)
             object.__setattr__(self, name, array)
 
@@ -83,7 +89,10 @@ class PartPair:
     name: str = field(default="pair", kw_only=True)
 
     def __post_init__(self) -> None:
-        for one, other, truth, named in ((self.a, self.b, self.a_to_b, "a_to_b"), (self.b, self.a, self.b_to_a, "b_to_a")):
+        for one, other, truth, named in (
+            (self.a, self.b, self.a_to_b, "a_to_b"),
+            (self.b, self.a, self.b_to_a, "b_to_a"),
+        ):
             check_mesh(one, named[0])
             if len(truth) != one.n_vertices or truth.vertex_map.max(initial=0) >= other.n_vertices:
                 raise ValueError(
@@ -120,7 +129,9 @@ class PartPair:
         if first.ground_truth is None or second.ground_truth is None:
             raise ValueError(f"{first.name} or {second.name} has no ground truth to compare the parts by")
         if first.whole.content_hash != second.whole.content_hash:
-            raise ValueError(f"{first.name} and {second.name} have different wholes; parts of one whole can be compared")
+            raise ValueError(
+                f"{first.name} and {second.name} have different wholes; parts of one whole can be compared"
+            )
         whole, truths = first.whole, (first.ground_truth, second.ground_truth)
         at = [_places(pair.part, truth, whole) for pair, truth in zip((first, second), truths, strict=True)]
         there, back = _partners(at[0], at[1], second.part), _partners(at[1], at[0], first.part)
@@ -166,7 +177,7 @@ class PartPairs(Sequence):
         return self._load(*self.keys[index])
 
 
-def part_pairs(pairs: Pairs) -> PartPairs:
+def part_pairs(pairs: object) -> PartPairs:
     """Every two parts of a data set that have a whole in common, compared there; see `PartPair.through`.
 
     Parameters
@@ -181,7 +192,9 @@ def part_pairs(pairs: Pairs) -> PartPairs:
     (2, True)
     """
     if not isinstance(pairs, Pairs):
-        raise ValueError(f"pairs must be a data set of parts and wholes, got {type(pairs).__name__}; use Pairs.from_list")
+        raise ValueError(
+            f"pairs must be a data set of parts and wholes, got {type(pairs).__name__}; use Pairs.from_list"
+        )
     parts: dict[Any, list[Any]] = {}
     for part, whole in pairs.keys:
         parts.setdefault(whole, []).append(part)

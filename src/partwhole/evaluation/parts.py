@@ -30,8 +30,8 @@ class PartsErrors:
     shares : of the vertices of a and of b that are truly shared
     iou : |found ∩ true| / |found ∪ true| of the shared vertices, mean of both parts; nan if nothing is shared nor found
     on_whole, on_part : geodesic errors of truly shared vertices, both ways: on the true whole; and on the part that is mapped
-        to, as EchoMatch counts, where ways around what is missing are counted. In √area of the whole; where that is not known,
-        of the part that is mapped to
+        to, as EchoMatch counts, where ways around what is missing are counted. In √area of the whole, or of the part that is
+        mapped to where no whole is known
     belongs : the probability that the pair shares anything, as it was found
     """
 

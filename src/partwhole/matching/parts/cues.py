@@ -138,7 +138,9 @@ def _gaps(one: Side, other: Side, there: OneWay) -> Float[Tensor, "a 3"]:
     share = one.surface.mass * (there.trust + 1e-6)
     T = there.vertex_map
     for rows in torch.arange(len(one)).split(_ROWS):
-        apart = gap(one.least[rows], one.most[rows], other.least[T[rows]][:, T], other.most[T[rows]][:, T]).clamp(max=1.0)
+        apart = gap(one.least[rows], one.most[rows], other.least[T[rows]][:, T], other.most[T[rows]][:, T]).clamp(
+            max=1.0
+        )
         columns = []
         for reach in (NEAR, FAR):
             weights = torch.exp(-((one.most[rows] / reach) ** 2)) * share

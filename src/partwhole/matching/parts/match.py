@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from partwhole.matching.search.method import Method
 
 # vertices of the larger part; more show nothing more of where an overlap ends
-MOST_VERTICES = 2500
+MOST_VERTICES = 2000
 # noise and decimation change areas a little
 _SLACK = 1.1
 _FEWEST = 4
@@ -161,7 +161,8 @@ def found_parts(
     """Maps each way between two parts, before it is said what they share; parameters are those of `match_parts`."""
     largest = max(mesh.area for mesh in (a, b))
     first, second = (
-        prepare_surface(mesh, "part", most_vertices=max(int(max_vertices * mesh.area / largest), _FEWEST)) for mesh in (a, b)
+        prepare_surface(mesh, "part", most_vertices=max(int(max_vertices * mesh.area / largest), _FEWEST))
+        for mesh in (a, b)
     )
     areas = [whole_area] if whole_area is not None else [ratio * largest for ratio in WHOLE_AREAS]
     surfaces = [_surface(one.mesh, method, cache) for one in (first, second)]
@@ -272,14 +273,14 @@ def _warnings(found: PartsMatch) -> list[str]:
     said = []
     if found.belongs < SHARED:
         said.append(
-            f"the parts probably share nothing (probability that they do: {100 * found.belongs:.0f} %); do they belong to one "
-            "whole, in the same units?"
+            f"the parts probably share nothing (probability that they do: {100 * found.belongs:.0f} %); do they belong to "
+            "one whole, in the same units?"
         )
     elif max(found.shares) < PROBABLY_NOTHING:
         said.append("hardly anything is shared, so little is known about how the parts lie to each other")
     if found.misfit > MISFIT and found.belongs >= SHARED:
         said.append(
-            f"the parts are in different poses: after the rigid alignment partners are {100 * found.misfit:.0f} % of the size "
-            "of the whole apart on average"
+            f"the parts are in different poses: after the rigid alignment partners are {100 * found.misfit:.0f} % of the "
+            "size of the whole apart on average"
         )
     return said

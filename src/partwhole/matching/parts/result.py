@@ -82,7 +82,10 @@ class PartsMatch:
     def shares(self) -> tuple[float, float]:
         """Of the areas of a and b, what is shared."""
         areas = self.a.vertex_areas, self.b.vertex_areas
-        found = [float(area[one.shared].sum() / area.sum()) for area, one in zip(areas, (self.a_to_b, self.b_to_a), strict=True)]
+        found = [
+            float(area[one.shared].sum() / area.sum())
+            for area, one in zip(areas, (self.a_to_b, self.b_to_a), strict=True)
+        ]
         return found[0], found[1]
 
     @property

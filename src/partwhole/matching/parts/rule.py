@@ -97,7 +97,9 @@ class OverlapRule:
         """The share of a part, by area, that is probably on both, before odds are averaged."""
         return float((mass * torch.sigmoid(self.shared.odds(self.standardised(cues)))).sum() / mass.sum())
 
-    def seen_of(self, cues: tuple[Float[Tensor, "a c"], Float[Tensor, "b c"]], masses: tuple[Tensor, Tensor]) -> list[float]:
+    def seen_of(
+        self, cues: tuple[Float[Tensor, "a c"], Float[Tensor, "b c"]], masses: tuple[Tensor, Tensor]
+    ) -> list[float]:
         """What says whether two parts share anything: cues of the pair, mean of both ways, and the shares.
 
         Parameters
@@ -126,7 +128,14 @@ class OverlapRule:
             name: Head(tuple(map(row, one["inner"])), row(one["shift"]), row(one["outer"]), float(one["offset"]))
             for name, one in ((name, held[name]) for name in ("shared", "right"))
         }
-        return cls(row(held["mean"]), row(held["deviation"]), **heads, belongs=row(held["belongs"]), presupposes=held["presupposes"], card=held["card"])
+        return cls(
+            row(held["mean"]),
+            row(held["deviation"]),
+            **heads,
+            belongs=row(held["belongs"]),
+            presupposes=held["presupposes"],
+            card=held["card"],
+        )
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -7,7 +7,7 @@ contradicts a map is the gap between two intervals; where both distances are gua
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -191,7 +191,9 @@ def _placed(one: Side, other: Side) -> tuple[Int[Tensor, "a"], Float[Tensor, "a"
         agreement = torch.zeros_like(top.values)
         for k, (place, weight) in enumerate(zip(agreed, weights, strict=True)):
             i = sample[k]
-            apart = gap(one.least[i, :, None], one.most[i, :, None], other.least[place][places], other.most[place][places])
+            apart = gap(
+                one.least[i, :, None], one.most[i, :, None], other.least[place][places], other.most[place][places]
+            )
             agreement += weight * torch.exp((apart / tolerance[k, :, None]).square() / -2)
         best = (top.values + AGREEMENT_WEIGHT * agreement).argmax(dim=1, keepdim=True)
         vertex_map, agrees = places.gather(1, best)[:, 0], agreement.gather(1, best)[:, 0]
@@ -229,9 +231,7 @@ def _agreed(
     return places.gather(1, best)[:, 0], w / w.sum()
 
 
-def _aligned(
-    one: Side, other: Side, vertex_map: Int[Tensor, "a"], sure: Float[Tensor, "a"]
-) -> Float[Tensor, "a 3"]:
+def _aligned(one: Side, other: Side, vertex_map: Int[Tensor, "a"], sure: Float[Tensor, "a"]) -> Float[Tensor, "a 3"]:
     """Positions of one part, moved rigidly to where its sure vertices lie on the other (Kabsch)."""
     share = (one.surface.mass * sure + _LEAST_MASS).double()
     share = share / share.sum()
