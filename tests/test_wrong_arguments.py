@@ -115,7 +115,7 @@ OTHERS = """
     SurfaceTree(3) | mesh must be a Mesh, got int; make one with pw.as_mesh
     SurfaceTree(part).nearest(np.ones((2, 2))) | points must have shape (p, 3), got (2, 2)
     SurfaceTree(part).nearest(part.vertices, part.vertices[:5]) | normals has 5 rows for 60 points; give one for each
-    save(3, "folder") | result must be a MatchResult or a FittedTemplate, got 3
+    save(3, "folder") | result must be a MatchResult, a PartsMatch or a FittedTemplate, got 3
     BarycentricMap.closest("x", part) | points must be an array of numbers, got 'x'
     BarycentricMap.closest(np.ones((2, 2)), part) | points must have shape (p, 3), got (2, 2)
     BarycentricMap.closest(part.vertices, part, directions="x") | directions must be an array of numbers, got 'x'

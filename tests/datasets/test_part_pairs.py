@@ -72,5 +72,7 @@ def test_what_is_refused() -> None:
         Partners([0, 1], [True] * 3)
     with pytest.raises(ValueError, match="vertex_map holds -1 for a vertex that is shared"):
         Partners([0, -1], [True, True])
-    with pytest.raises(ValueError, match=r"pairs must be a data set of parts and wholes, got list; use Pairs\.from_list"):
+    with pytest.raises(
+        ValueError, match=r"pairs must be a data set of parts and wholes, got list; use Pairs\.from_list"
+    ):
         part_pairs([up, down])

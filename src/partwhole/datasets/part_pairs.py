@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 
+from partwhole.datasets.cutting.cuts import Cut
 from partwhole.datasets.pairs import GroundTruth, Pair, Pairs
 from partwhole.mesh import Mesh
 from partwhole.mesh.surface import check_mesh
@@ -51,7 +52,7 @@ class Partners:
             )
         on_both &= seen
         for name, array in (
-            ("vertex_map", np.where(on_both, ends, 0).astype(np.int64)),
+            ("vertex_map", np.maximum(ends, 0).astype(np.int64)),
             ("shared", on_both),
             ("known", seen),
         ):
@@ -137,6 +138,25 @@ class PartPair:
         there, back = _partners(at[0], at[1], second.part), _partners(at[1], at[0], first.part)
         named = name or f"{first.part.name} | {second.part.name}"
         return cls(first.part, second.part, there, back, whole, truths, name=named)
+
+    @classmethod
+    def of_cuts(cls, a: Cut, b: Cut, *, name: str | None = None) -> PartPair:
+        """Two parts cut from one surface, or from two poses of it, whose vertices have the same numbers; of area 1.
+
+        Examples
+        --------
+        >>> from partwhole.datasets import overlapping_cuts, sphere
+        >>> pair = PartPair.of_cuts(*overlapping_cuts(sphere(400), 0.5))
+        >>> 0.4 < pair.a_to_b.share < 0.7
+        True
+        """
+        if not np.array_equal(a.whole.faces, b.whole.faces):
+            raise ValueError(
+                f"{a.whole.name} and {b.whole.name} have other faces; parts of one surface can be compared"
+            )
+        first = Pair.of_cut(a)
+        second = replace(Pair.of_cut(b), whole=first.whole)
+        return cls.through(first, second, name=name)
 
     def swapped(self) -> PartPair:
         """The same with a and b exchanged."""
