@@ -64,6 +64,7 @@ app.command(
         "partwhole match scans/ template.off",
         "partwhole match scan.ply template.off --landmarks both.csv",
         "partwhole match --pairs list.csv --output all",
+        "partwhole match left.ply right.ply --both-partial",
     )
 )(match)
 app.command(
