@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from partwhole.matching.search.method import Method, PairMethod
     from partwhole.matching.session import MatchSession, match
     from partwhole.matching.training.losses import CorrespondenceLoss, Loss, OrthogonalityLoss, WormholeLoss, distortion
+    from partwhole.matching.training.parts_loss import PartsLoss
     from partwhole.matching.training.prepared_pairs import PreparedPairs, prepare_pairs
     from partwhole.matching.training.refine import Refined, refine
     from partwhole.matching.training.steps import augmented
@@ -63,6 +64,7 @@ __all__ = [
     "PairMethod",
     "PairStream",
     "PartnerMap",
+    "PartsLoss",
     "PartsMatch",
     "PreparedPairs",
     "Refined",
@@ -98,6 +100,7 @@ _HOMES = {
     "result": ("MatchResult",),
     "matcher": ("Ensemble", "Matcher"),
     "network.diffusion_net": ("DiffusionNet", "Network"),
+    "training.parts_loss": ("PartsLoss",),
     "training.prepared_pairs": ("PreparedPairs", "prepare_pairs"),
     "training.refine": ("Refined", "refine"),
     "training.stream": ("PairStream",),

@@ -90,7 +90,7 @@ def test_a_whole_of_known_size_is_not_searched(pair: PartPair) -> None:
 
 def test_what_has_nothing_in_common_is_said_to(pair: PartPair) -> None:
     ball = cut_plane(sphere(300), (0, 0, 0.2), (0, 0, 1)).part
-    found = pw.match_parts(pair.a, ball.scaled(0.3))
+    found = pw.match_parts(pair.a, ball.scaled(0.3), whole_area=1.0)
     assert found.belongs < 0.5
     assert "the parts probably share nothing" in found.warnings[0]
 

@@ -16,7 +16,10 @@ from partwhole.matching.network.surface import Surface, pair_mask, surface_of
 from partwhole.matching.training.losses import configured_by
 from partwhole.matching.training.parts_loss import PartsLoss
 
-_NO_MAP = torch.zeros(1, 1, dtype=torch.float64)
+
+def value(loss: PartsLoss, f: torch.Tensor, g: torch.Tensor, a: Surface, b: Surface) -> torch.Tensor:
+    """The loss; the soft map that it is given is not looked at."""
+    return loss.on_features(f, g, torch.zeros(len(a), len(b), dtype=f.dtype), a, b)
 
 
 def surface(side: float) -> tuple[Surface, np.ndarray]:
@@ -61,7 +64,7 @@ def test_value_and_gradient_are_those_of_the_formula(parts) -> None:
     loss = PartsLoss(weight=30.0, temperature=0.3)
     given = [features(len(one), seed).requires_grad_() for seed, one in enumerate((a, b))]
     expected = slowly(loss, *given, a, b)
-    found = loss.on_features(*given, _NO_MAP, a, b)
+    found = value(loss, *given, a, b)
     assert found.item() == pytest.approx(expected.item(), rel=1e-9)
     gradients = torch.autograd.grad(found, given), torch.autograd.grad(expected, given)
     for one, other in zip(*gradients, strict=True):
@@ -72,7 +75,7 @@ def test_the_loss_is_the_same_from_either_side(parts) -> None:
     a, b, *_ = parts
     f, g = features(len(a), 0), features(len(b), 1)
     loss = PartsLoss(temperature=0.3)
-    assert loss.on_features(f, g, _NO_MAP, a, b).item() == pytest.approx(loss.on_features(g, f, _NO_MAP, b, a).item())
+    assert value(loss, f, g, a, b).item() == pytest.approx(value(loss, g, f, b, a).item())
 
 
 def test_the_truth_has_a_smaller_loss_than_no_overlap_or_a_wrong_one(parts) -> None:
@@ -82,18 +85,18 @@ def test_the_truth_has_a_smaller_loss_than_no_overlap_or_a_wrong_one(parts) -> N
     loss = PartsLoss(weight=1e3, temperature=0.02)
     # a direction for each vertex of the ball: only the same vertices are alike
     own = torch.eye(90, dtype=torch.float64)
-    true = loss.on_features(own[on_a], own[on_b], _NO_MAP, a, b)
-    none = loss.on_features(own[on_a], -torch.ones(len(b), 90, dtype=torch.float64), _NO_MAP, a, b)
+    true = value(loss, own[on_a], own[on_b], a, b)
+    none = value(loss, own[on_a], -torch.ones(len(b), 90, dtype=torch.float64), a, b)
     order = torch.randperm(len(b), generator=torch.Generator().manual_seed(0))
-    wrong = loss.on_features(own[on_a], own[on_b][order], _NO_MAP, a, b)
+    wrong = value(loss, own[on_a], own[on_b][order], a, b)
     assert true < none
     assert true < wrong
     # the overlap grows where there is none
     f, g = normalize(features(len(a), 3), dim=1), normalize(features(len(b), 4), dim=1).requires_grad_()
     only = PartsLoss(weight=0.0, round_trip=0.0, no_match=0.9)
-    value = only.on_features(f, g, _NO_MAP, a, b)
-    moved = g - 1e-3 * torch.autograd.grad(value, g)[0]
-    assert only.on_features(f, moved, _NO_MAP, a, b) < value
+    before = value(only, f, g, a, b)
+    moved = g - 1e-3 * torch.autograd.grad(before, g)[0]
+    assert value(only, f, moved, a, b) < before
 
 
 def test_both_sides_are_prepared_for_it() -> None:
@@ -103,6 +106,6 @@ def test_both_sides_are_prepared_for_it() -> None:
 def test_what_is_refused(parts) -> None:
     a, b, *_ = parts
     with pytest.raises(ValueError, match="needs distances and masks of both: prepare_pairs with masked_sides='both'"):
-        PartsLoss().on_features(features(len(a), 0), features(len(b), 1), _NO_MAP, a, replace(b, mask=None))
+        value(PartsLoss(), features(len(a), 0), features(len(b), 1), a, replace(b, mask=None))
     with pytest.raises(ValueError, match="temperature=0 must be positive"):
         PartsLoss(temperature=0)

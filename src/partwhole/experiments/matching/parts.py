@@ -12,6 +12,7 @@ import typer
 from partwhole.cli.shared.console import Console, plain_memory_errors, write_json, write_text
 from partwhole.cli.shared.options import CacheOption, JsonOption, QuietOption, check_torch, open_cache, output_folder
 from partwhole.datasets import BodyPoses, GroundTruth, Pair, PartPair, PartPairs, Shrec16, overlapping_cuts, part_pairs
+from partwhole.datasets.shapes.bodies.body import Plan
 from partwhole.datasets.synthetic.generated import WholeKey
 from partwhole.evaluation.parts import PartsErrors, PartsScores, parts_errors, parts_scores
 from partwhole.experiments.matching.benchmarks import StudyDataOption, data_folder
@@ -26,7 +27,8 @@ Study = Literal["cuts", "overlap"]
 MODEL = "any-pose"
 OVERLAPS = tuple(number / 10 for number in range(1, 10))
 # bodies that nothing was trained on or fitted to
-_PLANS, _SEED, _VERTICES = ("biped", "quadruped", "hand", "animal"), 4242, 2000
+_PLANS: tuple[Plan, ...] = ("biped", "quadruped", "hand", "animal")
+_SEED, _VERTICES = 4242, 2000
 _HEAD = ("", "pairs", "mIoU", "error on the whole, macro", "micro", "on the part, macro", "micro", "AUC of sharing")
 _PROTOCOL = (
     "mIoU: |found ∩ true| / |found ∪ true| of shared vertices at probability ½: mean of both parts, then over pairs, × 100.",
