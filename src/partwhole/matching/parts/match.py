@@ -165,7 +165,7 @@ def found_parts(
         for mesh in (a, b)
     )
     areas = [whole_area] if whole_area is not None else [ratio * largest for ratio in WHOLE_AREAS]
-    surfaces = [_surface(one.mesh, method, cache) for one in (first, second)]
+    surfaces = _surface(first.mesh, method, cache), _surface(second.mesh, method, cache)
     return _best_size((first, second), surfaces, method, [area**-0.5 for area in areas])
 
 
@@ -185,20 +185,25 @@ def _surface(mesh: Mesh, method: Method, cache: Cache | None) -> Surface:
 
 
 def _best_size(
-    prepared: tuple[PreparedSurface, PreparedSurface], surfaces: list[Surface], method: Method, factors: list[float]
+    prepared: tuple[PreparedSurface, PreparedSurface],
+    surfaces: tuple[Surface, Surface],
+    method: Method,
+    factors: list[float],
 ) -> FoundParts:
     """The maps at each of several sizes of the whole, as far as similar features promise anything, and the best of them."""
-    from partwhole.matching.parts.sides import agreed_share, maps_of, promise, side_of
+    from partwhole.matching.parts.sides import agreed_share, maps_of, promise, sides_of
 
-    tried = []
+    tried: list[tuple[float, float, float, tuple[Side, Side]]] = []
     for factor in factors:
-        one, other = (side_of(surface, method, factor) for surface in surfaces)
+        sides = sides_of(*surfaces, method, factor)
         # the same length on the parts at every size
         reach = CYCLE * factor / factors[len(factors) // 2]
-        tried.append((promise(one, other, reach), reach, factor, one, other))
-    tried.sort(key=lambda entry: -entry[0])
+        # each has four matrices as large as the distances
+        tried = sorted([*tried, (promise(*sides, reach), reach, factor, sides)], key=lambda entry: -entry[0])[
+            :SIZES_TRIED
+        ]
     found = []
-    for _, reach, factor, one, other in tried[:SIZES_TRIED]:
+    for _, reach, factor, (one, other) in tried:
         ways = maps_of(one, other)
         masses = [float(side.surface.mass.sum()) for side in (one, other)]
         shares = agreed_share(ways[0], one, reach), agreed_share(ways[1], other, reach)

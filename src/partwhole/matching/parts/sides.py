@@ -69,18 +69,22 @@ class Side:
         return self.surface.guaranteed
 
 
-def side_of(surface: Surface, method: Method, factor: float) -> Side:
-    """A part, its lengths times a factor, with its features.
+def sides_of(a: Surface, b: Surface, method: Method, factor: float) -> tuple[Side, Side]:
+    """Two parts, their lengths times a factor, with features that can be compared.
 
     Parameters
     ----------
-    surface : with distances and weights
+    a, b : with distances and weights
     method : gives the features
     factor : so that the whole has area 1
     """
-    sized = resized(surface, factor)
-    features = normalize(method.encode(sized), dim=-1)
-    return Side(sized, features, *distance_bounds(sized, torch.arange(len(sized))))
+    sized = resized(a, factor), resized(b, factor)
+    compared = method.compare(*(method.encode(surface.to(method.device)) for surface in sized))[0]
+    first, second = (
+        Side(surface, normalize(features.cpu(), dim=-1), *distance_bounds(surface, torch.arange(len(surface))))
+        for surface, features in zip(sized, (compared.part, compared.whole), strict=True)
+    )
+    return first, second
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -291,7 +295,7 @@ def agreement_of_guaranteed(
     """The share of pairs of shared vertices that are guaranteed on both sides, and the mean |D − D'| over these."""
     chosen = shared.nonzero()[:, 0]
     ends = vertex_map[chosen]
-    trusted = one.guaranteed[chosen][:, chosen] & other.guaranteed[ends][:, ends]
+    trusted = guaranteed_on_both(vertex_map, one, other)[chosen][:, chosen]
     trusted.fill_diagonal_(False)
     pairs = len(chosen) * (len(chosen) - 1)
     if not trusted.any():
