@@ -131,7 +131,9 @@ def test_what_is_no_result_and_no_folder(found: MatchResult, tmp_path: Path) -> 
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match="file is a file; a result is saved in a folder"):
         found.save(tmp_path / "file")
-    with pytest.raises(ValueError, match=r"^result must be a MatchResult or a FittedTemplate, got <object "):
+    with pytest.raises(
+        ValueError, match=r"^result must be a MatchResult, a PartsMatch or a FittedTemplate, got <object "
+    ):
         save(object(), tmp_path)
     with pytest.raises(ValueError, match=r"^notes\.0 is <object .*, which can't be saved$"):
         Tree().packed(object(), ("notes", "0"))

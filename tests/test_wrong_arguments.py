@@ -152,7 +152,7 @@ OTHERS = """
     spectral.zoomout(range(60), basis, basis, start=2.5) | start must be a whole number, got 2.5
     spectral.functional_map([[1], [2, 3]], basis, basis) | the map must be a vertex of the whole for each vertex of the part
     transfer_values(np.ones(60), laid.places, missing="x") | missing must be an array of numbers, got 'x'
-    save(3, "folder") | result must be a MatchResult or a FittedTemplate, got 3
+    save(3, "folder") | result must be a MatchResult, a PartsMatch or a FittedTemplate, got 3
     BarycentricMap.closest("x", part) | points must be an array of numbers, got 'x'
     BarycentricMap.closest(np.ones((2, 2)), part) | points must have shape (p, 3), got (2, 2)
     BarycentricMap.closest(part.vertices, part, directions="x") | directions must be an array of numbers, got 'x'

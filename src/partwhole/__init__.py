@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         scale_invariant_metric,
         uniform_metric,
     )
-    from partwhole.matching import Matcher, TrainingConfig, WormholeLoss, evaluate, match, train
+    from partwhole.matching import Matcher, TrainingConfig, WormholeLoss, evaluate, match, match_parts, train
     from partwhole.mesh import (
         Mesh,
         as_mesh,
@@ -55,6 +55,7 @@ __all__ = [
     "geodesic_distances",
     "load",
     "match",
+    "match_parts",
     "metric_at_vertices",
     "metric_on_faces",
     "read_mesh",

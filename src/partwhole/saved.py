@@ -40,6 +40,8 @@ _HOMES = {
     "DoubtfulRegion": "partwhole.matching.result",
     "Fit": "partwhole.matching.result",
     "LandmarkResult": "partwhole.matching.result",
+    "PartsMatch": "partwhole.matching.parts.result",
+    "PartnerMap": "partwhole.matching.parts.result",
     "Scaling": "partwhole.matching.scans.prepare",
     # above this folder; it is imported by its name, and only to load one
     "FittedTemplate": "partwhole.registration.result",
@@ -65,7 +67,7 @@ def save(
     file : the name of the file of arrays
     """
     if type(result).__name__ not in _HOMES:
-        raise ValueError(f"result must be a MatchResult or a FittedTemplate, got {in_short(result)}")
+        raise ValueError(f"result must be a MatchResult, a PartsMatch or a FittedTemplate, got {in_short(result)}")
     place = checked_path("folder", folder)
     if place.exists() and not place.is_dir():
         raise ValueError(f"{place} is a file; a result is saved in a folder")
@@ -101,7 +103,7 @@ def load(folder: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    A `MatchResult` or a `FittedTemplate`, whichever was saved there.
+    A `MatchResult`, a `PartsMatch` or a `FittedTemplate`, whichever was saved there.
     """
     place = checked_path("folder", folder)
     if not (place / RESULT).is_file():

@@ -69,6 +69,7 @@ app.command(
         "partwhole match scan.ply template.off --landmarks both.csv",
         "partwhole match --pairs list.csv --output all",
         "partwhole match --pairs list.csv --engine dask --scheduler tcp://head:8786",
+        "partwhole match left.ply right.ply --both-partial",
     )
 )(match)
 app.command(

@@ -2,7 +2,9 @@
 
 from partwhole.datasets.cutting.cuts import Cut, cut_balls, cut_plane, cut_views, random_cuts
 from partwhole.datasets.cutting.damage import Damaged, damaged
+from partwhole.datasets.cutting.overlapping import overlapping_cuts
 from partwhole.datasets.pairs import GroundTruth, Pair, Pairs
+from partwhole.datasets.part_pairs import Partners, PartPair, PartPairs, part_pairs
 from partwhole.datasets.published.pfaust import PFaust
 from partwhole.datasets.published.shrec16 import Shrec16
 from partwhole.datasets.shapes.bodies import Body, make_body
@@ -14,6 +16,7 @@ from partwhole.datasets.shapes.things import Thing, make_thing
 from partwhole.datasets.synthetic.folder import FolderPairs
 from partwhole.datasets.synthetic.generated import BodyPoses, PartKey, WholeKey, body_pairs
 from partwhole.datasets.synthetic.making import MadeSet, make_set
+from partwhole.datasets.synthetic.part_folder import FolderPartPairs, MadePartSet, make_part_set
 from partwhole.datasets.synthetic.posed import PairOptions
 from partwhole.datasets.synthetic.recipe import BodiesRecipe, DefaultRecipe, PairRecipe
 from partwhole.datasets.synthetic.retriangulated import (
@@ -33,7 +36,9 @@ __all__ = [
     "DefaultRecipe",
     "Faces",
     "FolderPairs",
+    "FolderPartPairs",
     "GroundTruth",
+    "MadePartSet",
     "MadeSet",
     "PFaust",
     "Pair",
@@ -41,6 +46,9 @@ __all__ = [
     "PairRecipe",
     "Pairs",
     "PartKey",
+    "PartPair",
+    "PartPairs",
+    "Partners",
     "People",
     "Shrec16",
     "SwissRoll",
@@ -55,8 +63,11 @@ __all__ = [
     "damaged",
     "face_pairs",
     "make_body",
+    "make_part_set",
     "make_set",
     "make_thing",
+    "overlapping_cuts",
+    "part_pairs",
     "people_pairs",
     "plane",
     "random_cuts",

@@ -4,6 +4,7 @@ from partwhole.evaluation.calibration import Calibration, calibration, calibrati
 from partwhole.evaluation.curves import PckCurve, mean_curve, pck_curve, pck_plot
 from partwhole.evaluation.errors import distance_rows, flip_share, geodesic_errors
 from partwhole.evaluation.maps import coverage, roughness
+from partwhole.evaluation.parts import PartsErrors, PartsScores, overlap_iou, parts_errors, parts_scores
 from partwhole.evaluation.protocol import Protocol
 from partwhole.evaluation.published import PUBLISHED, Published, published_rows
 from partwhole.evaluation.results import Evaluation, PairResult, evaluate_map
@@ -14,6 +15,8 @@ __all__ = [
     "Calibration",
     "Evaluation",
     "PairResult",
+    "PartsErrors",
+    "PartsScores",
     "PckCurve",
     "Protocol",
     "Published",
@@ -27,6 +30,9 @@ __all__ = [
     "flip_share",
     "geodesic_errors",
     "mean_curve",
+    "overlap_iou",
+    "parts_errors",
+    "parts_scores",
     "pck_curve",
     "pck_plot",
     "published_rows",

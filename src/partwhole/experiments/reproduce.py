@@ -9,6 +9,7 @@ from partwhole.experiments.figures import figures
 from partwhole.experiments.matching.ablation import ablation
 from partwhole.experiments.matching.benchmarks import pfaust, shrec16
 from partwhole.experiments.matching.built_in import models
+from partwhole.experiments.matching.parts import parts
 from partwhole.experiments.swiss_roll import swiss_roll
 
 reproduce = typer.Typer(
@@ -32,6 +33,7 @@ reproduce.command("swiss-roll", epilog="Example: partwhole reproduce swiss-roll 
     swiss_roll
 )
 reproduce.command("models", epilog="Example: partwhole reproduce models --data DIR --device cuda")(models)
+reproduce.command("parts", epilog="Example: partwhole reproduce parts --data DIR")(parts)
 reproduce.command(
     "figures",
     epilog="Example: partwhole reproduce figures --data DIR --model default --output figures\n\n"

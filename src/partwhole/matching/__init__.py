@@ -27,11 +27,14 @@ if TYPE_CHECKING:
     from partwhole.matching.network.diffusion_net import DiffusionNet, Network
     from partwhole.matching.network.surface import Operators, Surface, SurfacePair, pair_weights, surface_of
     from partwhole.matching.network.weights import card_of, method_names, model_names
+    from partwhole.matching.parts.match import match_parts
+    from partwhole.matching.parts.result import PartnerMap, PartsMatch
     from partwhole.matching.readout.maps import Comparison, hard_map, soft_map, spectral_map
     from partwhole.matching.result import MatchResult
     from partwhole.matching.search.method import Method, PairMethod
     from partwhole.matching.session import MatchSession, match
     from partwhole.matching.training.losses import CorrespondenceLoss, Loss, OrthogonalityLoss, WormholeLoss, distortion
+    from partwhole.matching.training.parts_loss import PartsLoss
     from partwhole.matching.training.prepared_pairs import PreparedPairs, prepare_pairs
     from partwhole.matching.training.refine import Refined, refine
     from partwhole.matching.training.steps import augmented
@@ -60,6 +63,9 @@ __all__ = [
     "OrthogonalityLoss",
     "PairMethod",
     "PairStream",
+    "PartnerMap",
+    "PartsLoss",
+    "PartsMatch",
     "PreparedPairs",
     "Refined",
     "SearchConfig",
@@ -74,6 +80,7 @@ __all__ = [
     "evaluate",
     "hard_map",
     "match",
+    "match_parts",
     "method_names",
     "model_names",
     "pair_weights",
@@ -93,10 +100,13 @@ _HOMES = {
     "result": ("MatchResult",),
     "matcher": ("Ensemble", "Matcher"),
     "network.diffusion_net": ("DiffusionNet", "Network"),
+    "training.parts_loss": ("PartsLoss",),
     "training.prepared_pairs": ("PreparedPairs", "prepare_pairs"),
     "training.refine": ("Refined", "refine"),
     "training.stream": ("PairStream",),
     "session": ("MatchSession", "match"),
+    "parts.match": ("match_parts",),
+    "parts.result": ("PartnerMap", "PartsMatch"),
     "search.method": ("Method", "PairMethod"),
     "readout.maps": ("Comparison", "hard_map", "soft_map", "spectral_map"),
     "network.surface": ("Operators", "Surface", "SurfacePair", "pair_weights", "surface_of"),

@@ -24,6 +24,7 @@ from partwhole.matching.confidence.fit import (
     fit_of,
     limited_confidence,
     notes_about,
+    perhaps_both_partial,
     swapped_question,
     warnings_about,
     warnings_about_landmarks,
@@ -270,6 +271,7 @@ def _result(
     doubtful_share = float(area[confidence < DOUBTFUL].sum() / area.sum())
     k = min(method.config.loss.map_eigenpairs, pair.part.values.shape[-1], pair.whole.values.shape[-1])
     notes, warnings = _remarks(scans, found.search, options, method)
+    both_partial = perhaps_both_partial(part.given, scans.whole.given, doubtful_share)
     if options.read_out == "registration" and found.places is None:
         notes.append("registration did not improve the map, so this is the map of lateration")
     return MatchResult(
@@ -291,7 +293,7 @@ def _result(
         read_out=options.read_out,
         model=str(method.card.get("name", "a model")),
         notes=(*notes, *notes_about(fit), *remark_on(method.card)),
-        warnings=(*warnings, *warnings_about_landmarks(landmarks), *warnings_about(fit, doubtful_share)),
+        warnings=(*warnings, *warnings_about_landmarks(landmarks), *warnings_about(fit, doubtful_share), *both_partial),
         seconds=clock.end(),
         landmarks=landmarks,
         places=places,

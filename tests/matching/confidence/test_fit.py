@@ -20,6 +20,7 @@ from partwhole.matching.confidence.fit import (
     fit_of,
     limited_confidence,
     notes_about,
+    perhaps_both_partial,
     reversed_share,
     swapped_question,
     torn_share,
@@ -227,6 +228,15 @@ def test_a_mirror_image_is_seen() -> None:
     assert reversed_share(turned, cut.part, whole) < 0.05
     mirrored = places.query(cut.part.vertices * [-1, 1, 1])[1]
     assert reversed_share(mirrored, cut.part, whole) > 0.95
+
+
+def test_two_surfaces_with_boundaries_may_both_be_parts() -> None:
+    whole = sphere(300)
+    part = cut_plane(whole, (0, 0, 0.1), (0, 0, 1)).part
+    (said,) = perhaps_both_partial(part, part, 0.6)
+    assert said.startswith("both surfaces have boundaries, and 60 % of the part has no certain place")
+    # most of it has a place, or one of the two is complete
+    assert perhaps_both_partial(part, part, 0.4) == perhaps_both_partial(part, whole, 0.9) == ()
 
 
 def test_what_looks_swapped_is_asked_about() -> None:

@@ -25,11 +25,15 @@ from partwhole.cli.shared.options import (
     SeedOption,
     check_folder,
 )
+from partwhole.datasets.cutting.overlapping import CutBy
 from partwhole.datasets.synthetic.folder import mesh_files
+from partwhole.datasets.synthetic.part_folder import WRITES as PART_WRITES
 from partwhole.mesh.formats.common import counted
 
 WRITES = ("wholes/*", "parts/*", "maps/*", "pairs.csv", "set.json", "README.md")
 _PRINTED_NOTES = 10
+# how parts that overlap are cut, by the names of the recipes
+_BY: dict[str, CutBy] = {"cuts": "planes", "views": "views"}
 
 dataset = typer.Typer(
     rich_markup_mode="markdown",
@@ -45,7 +49,8 @@ def _group() -> None:
 
 @dataset.command(
     epilog="Example: partwhole dataset make --from scans --recipe pfaust-h --parts 3 --output scans-h\n\n"
-    "Example: partwhole dataset make --bodies 4 --plan hand --recipe cuts"
+    "Example: partwhole dataset make --bodies 4 --plan hand --recipe cuts\n\n"
+    "Example: partwhole dataset make --bodies 4 --both-partial --recipe views --overlap 0.3 --overlap 0.6"
 )
 def make(
     source: Annotated[
@@ -81,6 +86,20 @@ def make(
         int | None, typer.Option(min=1, help="Poses of each body besides the rest pose; 3 if not given.")
     ] = None,
     vertices: Annotated[int | None, typer.Option(min=500, help="Vertices of each body; 1000 if not given.")] = None,
+    both_partial: Annotated[
+        bool,
+        typer.Option(
+            "--both-partial",
+            help="Cut pairs of parts that overlap, with the vertices that they share, instead of parts of wholes; --recipe "
+            "cuts or views, --parts pairs of each mesh and overlap.",
+        ),
+    ] = False,
+    overlap: Annotated[
+        list[float] | None,
+        typer.Option(
+            min=0.05, max=0.95, help="Of --both-partial: shared share of both; may be repeated. 0.5 if not given."
+        ),
+    ] = None,
     repair: RepairOption = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop at a file that can't be used instead of leaving it out.")
@@ -116,6 +135,13 @@ def make(
         if repair:
             raise ValueError("--repair is for --from; generated bodies have no defects")
         meshes, name = _bodies(bodies, plan, poses, vertices, seed), "-".join(dict.fromkeys(plan or ["biped"]))
+    if overlap and not both_partial:
+        raise ValueError("--overlap is for --both-partial")
+    if both_partial:
+        folder = output or Path(f"{name}-parts")
+        given = {"--pairs": pairs, "--repair": repair, "--strict": strict}
+        _make_parts(console, meshes, folder, recipe, overlap, parts, seed, given=given)
+        return
     matched = pairs or ("own" if bodies is None else "others")
     folder = Path(f"{name}-{recipe}") if output is None else output
     check_folder(folder, WRITES, mesh_files(source) if source is not None and source.is_dir() else ())
@@ -123,6 +149,45 @@ def make(
     where = engine_options({"engine": engine, "workers": workers, "scheduler": scheduler, "shard": shard})
     summary = _made(console, meshes, folder, {**knobs, "repair": repair, "strict": strict, "engine": where})
     console.finish({"source": None if source is None else str(source), "bodies": bodies, **knobs, **summary})
+
+
+def _make_parts(
+    console: Console,
+    meshes: Path | Mapping,
+    folder: Path,
+    recipe: str,
+    overlap: list[float] | None,
+    pairs: int,
+    seed: int,
+    *,
+    given: Mapping[str, Any],
+) -> None:
+    """Pairs of parts that overlap."""
+    from partwhole.datasets import make_part_set
+
+    misplaced = [option for option, value in given.items() if value]
+    if misplaced:
+        raise ValueError(f"{misplaced[0]} is for parts and wholes, not for --both-partial")
+    if recipe not in _BY:
+        raise ValueError(f"--both-partial cuts by --recipe {' or '.join(_BY)}, got {recipe}")
+    check_folder(folder, PART_WRITES, mesh_files(meshes) if isinstance(meshes, Path) and meshes.is_dir() else ())
+    overlaps = tuple(overlap or (0.5,))
+    with console.stage_progress() as report:
+        made = make_part_set(meshes, folder, overlaps=overlaps, pairs=pairs, by=_BY[recipe], seed=seed, progress=report)
+    for name, reason in made.skipped.items():
+        console.note(f"left out {name}: {reason}")
+    mean = sum(map(sum, made.shares.values())) / (2 * len(made.shares))
+    console.say(f"{len(made.shares)} pairs of parts, which share {mean:.0%} of their vertices, with exact ground truth")
+    console.say(f"wrote {made.folder}")
+    console.finish(
+        {
+            "n_pairs": len(made.shares),
+            "shares": made.shares,
+            "skipped": made.skipped,
+            "notes": console.notes,
+            "files": {"folder": made.folder, "pairs": made.folder / "part_pairs.csv"},
+        }
+    )
 
 
 def _bodies(count: int, plan: list[str] | None, poses: int | None, vertices: int | None, seed: int) -> Mapping:

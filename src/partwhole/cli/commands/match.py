@@ -49,9 +49,11 @@ from partwhole.cli.shared.options import (
     open_session,
     output_folder,
 )
+from partwhole.cli.shared.parts_output import MODEL, match_two_parts
 from partwhole.engines.options import EngineOptions
 from partwhole.matching.cache.results import without_times
 from partwhole.matching.config import READ_OUT, MatchOptions
+from partwhole.matching.scans.prepare import MOST_VERTICES
 
 PartArgument = Annotated[
     Path | None,
@@ -75,6 +77,15 @@ MaxVerticesOption = Annotated[
     ),
 ]
 PicturesOption = Annotated[bool, typer.Option("--pictures/--no-pictures", help="Draw the map and its confidence.")]
+
+BothPartialOption = Annotated[
+    bool,
+    typer.Option(
+        "--both-partial",
+        help="PART and WHOLE are two parts of one whole that is not there: find what they share. The model is any-pose, or "
+        "another that does not see how surfaces lie in space.",
+    ),
+]
 
 MATCHES = BatchKind(
     part="part",
@@ -106,8 +117,9 @@ def match(
     up: UpOption = None,
     yaw_steps: YawStepsOption = None,
     repair: RepairBothOption = None,
-    max_vertices: MaxVerticesOption = 5000,
+    max_vertices: MaxVerticesOption = MOST_VERTICES,
     landmarks: LandmarksOption = None,
+    both_partial: BothPartialOption = False,
     pictures: PicturesOption = True,
     output: OutputOption = None,
     report: ReportOption = None,
@@ -125,11 +137,39 @@ def match(
     Writes map.npz, map.csv and map.vts, part.ply and whole.ply in matching colours, pictures and a summary, by default into
     a folder named after the part. The summary lists assumptions, doubtful regions and warnings.
 
+    With --both-partial the two are parts of one whole that is not there: a_to_b.csv and b_to_a.csv name the partner of each
+    vertex that they share, a.ply and b.ply are coloured where they do, overlap.png shows it.
+
     With a folder of parts, or a list of pairs, each pair gets its own folder, and pairs.csv has a row for each. Parts and
     wholes in two folders are paired by their names, or by a pairs.csv beside both folders. If it is interrupted, run the
     same command again to resume. --engine and --shard process several pairs at the same time, with the same results.
     """
     console = Console(as_json=as_json, quiet=quiet)
+    if both_partial:
+        given = {
+            "--pairs": pairs,
+            "--refine": refine,
+            "--read-out": read_out != READ_OUT,
+            "--units": units != "auto",
+            "--up": up,
+            "--yaw-steps": yaw_steps,
+            "--landmarks": landmarks,
+            "--report": report,
+            "--device": device != "cpu",
+        }
+        a, b = _two_parts(part, whole, given)
+        match_two_parts(
+            a,
+            b,
+            output or Path(f"{a.stem}-{b.stem}-parts"),
+            model=MODEL if model == "default" else model,
+            repair=repair,
+            max_vertices=None if max_vertices == MOST_VERTICES else max_vertices,
+            pictures=pictures,
+            cache=open_cache(cache, console),
+            console=console,
+        )
+        return
     request = requested(MATCHES, part, whole, pairs).with_landmarks(landmarks or [], console)
     folder = folder_given(output, report) or request.folder
     request.check(folder, model, option="--output" if report is None else "--report")
@@ -155,6 +195,16 @@ def match(
     summary = work(request.entries[0], folder)
     _print_summary(console, summary)
     console.finish({**summary, "notes": console.notes})
+
+
+def _two_parts(part: Path | None, whole: Path | None, given: dict[str, Any]) -> tuple[Path, Path]:
+    """The two files of --both-partial, without options that are for a part and its whole."""
+    misplaced = [option for option, value in given.items() if value]
+    if misplaced:
+        raise ValueError(f"{misplaced[0]} is for a part and its whole, not for --both-partial")
+    if part is None or whole is None:
+        raise ValueError("--both-partial takes two files: partwhole match A B --both-partial")
+    return existing_surface(part), existing_surface(whole)
 
 
 class MatchWork:

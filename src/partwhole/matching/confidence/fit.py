@@ -82,6 +82,27 @@ def swapped_question(part: Mesh, whole: Mesh) -> str | None:
     return None
 
 
+def perhaps_both_partial(part: Mesh, whole: Mesh, doubtful_share: float) -> tuple[str, ...]:
+    """A warning where both have boundaries and most of the part has no certain place, as if the whole were a part, too.
+
+    Examples
+    --------
+    >>> from partwhole.datasets import cut_plane, sphere
+    >>> ball = sphere(200)
+    >>> half = cut_plane(ball, (0, 0, 0), (0, 0, 1)).part
+    >>> perhaps_both_partial(half, ball, 0.9), perhaps_both_partial(half, half, 0.1)
+    ((), ())
+    >>> perhaps_both_partial(half, half, 0.9)[0][:60]
+    'both surfaces have boundaries, and 90 % of the part has no c'
+    """
+    if part.is_closed or whole.is_closed or doubtful_share <= HALF_DOUBTFUL:
+        return ()
+    return (
+        f"both surfaces have boundaries, and {percent(doubtful_share)} of the part has no certain place: if the whole is "
+        "only a part as well, pw.match_parts, or --both-partial, finds what they share",
+    )
+
+
 def reversed_share(vertex_map: Int[np.ndarray, "p"], part: Mesh, whole: Mesh) -> float:
     """The share of the part's area whose triangles come out with the other orientation: near 1 in a mirror image.
 

@@ -394,7 +394,7 @@ def configured_by(loss: Loss, config: TrainingConfig) -> TrainingConfig:
     for term in loss.terms():
         if term.name in weights:
             weights[term.name] = float(getattr(term, "weight", 1.0))
-    sides = {term.masked_sides for term in loss.terms() if isinstance(term, WormholeLoss)}
+    sides = {term.masked_sides for term in loss.terms() if hasattr(term, "masked_sides")}
     if sides:
         config = config.with_changes(masked_sides="both" if "both" in sides else "part")
     sampled = [int(getattr(term, "rows", 0)) for term in loss.terms()]
