@@ -18,7 +18,7 @@ from jaxtyping import Float
 
 from partwhole.cli.shared.console import StageProgress
 from partwhole.cli.shared.imported import load_methods, weights_of
-from partwhole.cli.shared.memory import peak_memory
+from partwhole.experiments.matching.memory import peak_memory
 from partwhole.cli.shared.options import Device
 from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.datasets.transforms import with_own_areas, with_parts_turned

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from partwhole.cli.shared import memory
-from partwhole.cli.shared.memory import peak_memory
+from partwhole.experiments.matching.memory import peak_memory
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells")
