@@ -23,7 +23,7 @@ from partwhole._version import __version__
 from partwhole.datasets.number_files import read_npz
 from partwhole.mesh import Mesh, read_mesh
 from partwhole.store.arguments import checked_path, in_short
-from partwhole.store.atomic import atomic_write
+from partwhole.store.storage import atomic_write
 
 __all__ = ["load", "save"]
 

@@ -7,7 +7,7 @@ import signal
 import time
 from pathlib import Path
 
-from partwhole.store.atomic import atomic_write
+from partwhole.store.storage import atomic_write
 
 
 def square(folder: Path, number: int) -> str:

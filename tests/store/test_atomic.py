@@ -154,7 +154,9 @@ def test_a_killed_process_leaves_no_half_written_file(tmp_path, writer):
     target = tmp_path / "big.bin"
     named = not has_nameless_files(tmp_path)
     patch = "if hasattr(os, 'O_TMPFILE'): del os.O_TMPFILE" if named else ""
-    begin = f"target = {str(target)!r}\nimport os, numpy, partwhole.store.atomic\n{patch}\nprint('ready', flush=True)\n"
+    begin = (
+        f"target = {str(target)!r}\nimport os, numpy, partwhole.store.storage\n{patch}\nprint('ready', flush=True)\n"
+    )
     code = begin + WRITERS[writer]
     delays = random.Random(0)
     for _ in range(6):

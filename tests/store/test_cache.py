@@ -14,7 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from partwhole.store.cache import Cache, Entry, default_folder, default_limit, hash_of
+from partwhole.store.cache import Cache, Entry, default_folder, default_limit
+from partwhole.store.storage import hash_of
 
 KEY = {"what": "test", "schema": 1, "of": np.arange(4.0), "k": 3, "name": None}
 ARRAYS = {

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
 from partwhole.store.arguments import as_numbers, check_whole_number
-from partwhole.store.atomic import saved
+from partwhole.store.storage import saved
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

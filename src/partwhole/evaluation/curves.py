@@ -12,7 +12,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from partwhole.store.arguments import as_numbers, check_number, check_whole_number
-from partwhole.store.atomic import atomic_write
+from partwhole.store.storage import atomic_write
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

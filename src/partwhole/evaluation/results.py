@@ -19,7 +19,7 @@ from partwhole.evaluation.maps import coverage, roughness
 from partwhole.evaluation.protocol import Protocol
 from partwhole.geodesics.distances import DistanceMethod
 from partwhole.store.arguments import check_instance
-from partwhole.store.atomic import atomic_write
+from partwhole.store.storage import atomic_write
 
 # an error above this is a vertex that went to another place altogether
 FAR = 0.15

@@ -34,7 +34,7 @@ from partwhole.cli.shared.options import (
 from partwhole.criterion.study import Consistency, ConsistencyRow, Guaranteed, Summary, consistency, summarise
 from partwhole.datasets.published.pfaust import SOURCES, PFaust
 from partwhole.store.arguments import Progress
-from partwhole.store.atomic import atomic_write
+from partwhole.store.storage import atomic_write
 
 WRITES = ("table.md", "summary.json", "results.jsonl")
 # Table 1 of the paper: consistent pairs of all, and of these guaranteed by C_T and by C_W; mean and standard deviation

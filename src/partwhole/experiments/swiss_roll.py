@@ -14,7 +14,7 @@ from partwhole.cli.shared.console import Console, write_json, write_text
 from partwhole.cli.shared.options import FalloffOption, JsonOption, MapMethod, QuietOption, output_folder
 from partwhole.datasets.shapes.swiss_roll import Variant
 from partwhole.experiments.swiss_roll_runs import Result, Roll, StoredResults, run_all
-from partwhole.store.atomic import atomic_write
+from partwhole.store.storage import atomic_write
 
 WRITES = ("results.jsonl", "maps/*", "table.md", "summary.json", "grid-noise-*.png")
 HEAD = ("method", "similarity", "affine", "stress", "guaranteed", "seconds", "runs")

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from partwhole._version import __version__
 from partwhole.datasets.shapes.swiss_roll import SwissRoll, Variant, swiss_roll
 from partwhole.store.arguments import Progress
-from partwhole.store.atomic import atomic_write
+from partwhole.store.storage import atomic_write
 
 
 @dataclass(frozen=True)

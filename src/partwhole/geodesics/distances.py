@@ -18,8 +18,8 @@ from partwhole.geodesics.metrics import Metric
 from partwhole.mesh import Mesh, SurfaceLike, as_mesh
 from partwhole.mesh.surface import edge_graph
 from partwhole.store.arguments import Progress, as_array, check_whole_number, checked_path, in_short
-from partwhole.store.atomic import atomic_write
 from partwhole.store.compute import available_cores
+from partwhole.store.storage import atomic_write
 
 if TYPE_CHECKING:
     import torch

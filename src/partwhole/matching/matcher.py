@@ -25,7 +25,8 @@ from partwhole.matching.search.placement import rotation_to_vertical
 from partwhole.mesh import Mesh
 from partwhole.mesh.surface_like import ScanLike
 from partwhole.store.arguments import check_device, in_short
-from partwhole.store.cache import CacheGiven, hash_of
+from partwhole.store.cache import CacheGiven
+from partwhole.store.storage import hash_of
 
 Combine = Literal["average", "choose"]
 

@@ -110,7 +110,7 @@ class MatchSession:
         if max_vertices < FEW_VERTICES:
             raise ValueError(f"max_vertices={max_vertices} must be at least {FEW_VERTICES}")
         self.options = options or MatchOptions()
-        self.cache = Cache.meant(cache)
+        self.cache = None if cache is None else Cache.meant(cache)
         self._units, self._max_vertices = units, max_vertices
         self._templates = Templates()
         self._path: Path | None = None

@@ -20,7 +20,7 @@ from partwhole.mesh.surface import Mesh, as_mesh
 from partwhole.mesh.surface_like import SurfaceLike, surface_arrays
 from partwhole.mesh.topology import degenerate_faces, duplicate_faces
 from partwhole.store.arguments import as_array, checked_path, displayable
-from partwhole.store.atomic import atomic_write
+from partwhole.store.storage import atomic_write
 
 # what is written
 WRITABLE = ("off", "obj", "ply", "stl", "glb")

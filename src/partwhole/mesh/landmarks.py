@@ -23,7 +23,7 @@ from partwhole.mesh.formats.common import counted
 from partwhole.mesh.surface import Mesh, as_mesh
 from partwhole.mesh.surface_like import SurfaceLike
 from partwhole.store.arguments import as_array, as_numbers, checked_path, displayable, in_short
-from partwhole.store.atomic import atomic_write
+from partwhole.store.storage import atomic_write
 from partwhole.store.text import table_rows
 
 # a point that lies farther from the surface, in √area, is worth a word: other units, another position, another scan

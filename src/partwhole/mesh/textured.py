@@ -14,7 +14,7 @@ from scipy import sparse
 from partwhole.mesh.formats.common import MeshWarning
 from partwhole.mesh.surface import Mesh, check_mesh
 from partwhole.store.arguments import check_instance, checked_path, displayable
-from partwhole.store.atomic import atomic_write
+from partwhole.store.storage import atomic_write
 
 
 @dataclass(frozen=True, eq=False, repr=False)

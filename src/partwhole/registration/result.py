@@ -19,7 +19,7 @@ from partwhole.mesh.barycentric import BarycentricMap
 from partwhole.mesh.shown import ShownByItself
 from partwhole.saved import RESULT, save
 from partwhole.store.arguments import checked_path
-from partwhole.store.atomic import atomic_write
+from partwhole.store.storage import atomic_write
 from partwhole.transfer import Correspondence, transfer_by_kind
 from partwhole.transfer.correspondence import Side
 from partwhole.transfer.values import ValueKind

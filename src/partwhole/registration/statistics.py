@@ -24,8 +24,8 @@ from partwhole.store.arguments import (
     checked_path,
     in_short,
 )
-from partwhole.store.atomic import atomic_write
 from partwhole.store.compute import nearest_rotation, with_fixed_signs
+from partwhole.store.storage import atomic_write
 
 Alignment = Literal["similarity", "rigid"]
 

@@ -1,5 +1,5 @@
 """Helpers that all packages share: checks of arguments, files written atomically, the cache, cores and kernels, text."""
 
-from partwhole.store.atomic import atomic_write
+from partwhole.store.storage import atomic_write
 
 __all__ = ["atomic_write"]

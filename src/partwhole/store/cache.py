@@ -6,7 +6,6 @@ import hashlib
 import io
 import math
 import os
-import struct
 import sys
 import threading
 import warnings
@@ -19,10 +18,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from partwhole.store.arguments import in_short
-from partwhole.store.storage import Entry, FolderStorage, Storage, is_address, storage_at
+from partwhole.store.storage import Entry, FolderStorage, Storage, hash_of, is_address, storage_at
 from partwhole.store.text import bytes_of
 
-__all__ = ["Cache", "CacheGiven", "Entry", "default_folder", "default_limit", "hash_of"]
+__all__ = ["Cache", "CacheGiven", "Entry", "default_folder", "default_limit"]
 
 T = TypeVar("T")
 
@@ -339,57 +338,3 @@ def default_limit(otherwise: int | None = _LIMIT) -> int | None:
         if size > 0:
             return size
     raise ValueError(f"PARTWHOLE_CACHE_LIMIT is {given!r}; set it to a size such as 20 GB or 500 MB, or to none")
-
-
-def hash_of(value: Any) -> str:
-    """SHA-256 of a value made of numbers, strings, bytes, arrays, None, and sequences and mappings of these.
-
-    Equal for equal values on every machine; different for values that differ, be it in type only. The order of a mapping
-    does not matter; NumPy's scalars count as Python's, and lists as tuples.
-
-    Examples
-    --------
-    >>> hash_of({"k": 1, "x": (2.0,)}) == hash_of({"x": [np.float64(2)], "k": 1})
-    True
-    >>> hash_of(1) == hash_of(1.0)
-    False
-    """
-    digest = hashlib.sha256(b"partwhole value 1")
-    _feed(digest, value)
-    return digest.hexdigest()
-
-
-def _feed(digest: Any, value: Any) -> None:
-    """Type, length and content, so that no two values give the same bytes."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, (bool, int)):
-        _feed_bytes(digest, type(value).__name__, repr(value).encode())
-    elif isinstance(value, float):
-        _feed_bytes(digest, "float", struct.pack("<d", value))
-    elif isinstance(value, str):
-        _feed_bytes(digest, "str", value.encode())
-    elif isinstance(value, bytes):
-        _feed_bytes(digest, "bytes", value)
-    elif isinstance(value, np.ndarray) and not value.dtype.hasobject:
-        _feed_bytes(digest, "array", repr((np.lib.format.dtype_to_descr(value.dtype), value.shape)).encode())
-        digest.update(np.ascontiguousarray(value).reshape(-1).view(np.uint8))
-    elif isinstance(value, Mapping):
-        _feed_bytes(digest, "mapping", str(len(value)).encode())
-        for name in sorted(value, key=str):
-            if not isinstance(name, str):
-                raise ValueError(f"{name!r} is not a valid name in a key; use strings")
-            _feed(digest, name)
-            _feed(digest, value[name])
-    elif isinstance(value, (tuple, list)):
-        _feed_bytes(digest, "sequence", str(len(value)).encode())
-        for item in value:
-            _feed(digest, item)
-    else:
-        raise ValueError(
-            f"a {type(value).__name__} can't be part of a key; use numbers, strings or arrays (for a mesh its content_hash)"
-        )
-
-
-def _feed_bytes(digest: Any, kind: str, content: bytes) -> None:
-    digest.update(f"{kind}:{len(content)}:".encode() + content)

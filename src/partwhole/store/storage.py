@@ -1,23 +1,31 @@
-"""Where a cache keeps its entries: a folder, or any address of fsspec, such as s3://bucket/folder. Bytes by name.
+"""Files that are written atomically, names that are hashes of contents, and where a cache keeps its entries.
 
-A name is seen only once all of its bytes are there: in a folder by a rename, in an object store by a single request. Nothing
-is locked: two writers of one name have the same content for it, and either may be the last.
+That is a folder, or any address of fsspec, such as s3://bucket/folder. A name is seen only once all of its bytes are
+there: in a folder by a rename, in an object store by a single request. Nothing is locked: two writers of one name have the
+same content for it, and either may be the last.
 """
 
 from __future__ import annotations
 
+import hashlib
+import io
 import os
 import re
 import secrets
+import struct
 import tempfile
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, runtime_checkable
 
-from partwhole.store.arguments import how_to_install
-from partwhole.store.atomic import atomic_write
+import numpy as np
+
+from partwhole.store.arguments import checked_path, how_to_install
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _NAME = re.compile(r"[0-9a-f]{64}\.npz")
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+://|[a-z][a-z0-9+.-]+::", re.IGNORECASE)
@@ -261,3 +269,149 @@ def _entries_in(place: os.DirEntry[str]) -> Iterator[Entry]:
                 if ours and file.is_file(follow_symlinks=False):
                     facts = file.stat(follow_symlinks=False)
                     yield Entry(file.path, facts.st_size, facts.st_mtime)
+
+
+# --- files and the names of contents
+
+
+@contextmanager
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A binary file, for writing and reading, that becomes `path` when the block ends, and is removed if it raises.
+
+    On Linux the file has no name until it is complete, so a process that is killed leaves nothing behind. On other systems
+    it may leave a hidden file beside `path` whose name contains `.partial`, which is never read. Delete memory maps of
+    the file before the block ends.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "note.txt"
+    >>> with atomic_write(target) as file:
+    ...     _ = file.write(b"whole")
+    ...     target.exists()
+    False
+    >>> target.read_bytes()
+    b'whole'
+    """
+    final = checked_path("path", path)
+    if not final.name:
+        raise ValueError(f"{str(path)!r} is not the name of a file")
+    if final.is_dir():
+        raise ValueError(f"{final} is a folder; give the name of a file")
+    if not final.parent.is_dir():
+        raise FileNotFoundError(f"{final.parent} does not exist; create the folder before writing {final.name} to it")
+    # a link stays a link: what it points to is replaced
+    final = final.resolve()
+    temporary = final.with_name(f".{final.stem[:32]}.{secrets.token_hex(8)}.partial{final.suffix[:32]}")
+    nameless = _open_nameless(final.parent)
+    # opened here so that the umask applies and no existing file is ever touched
+    descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666) if nameless is None else nameless
+    try:
+        with os.fdopen(descriptor, "w+b") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            if nameless is not None:
+                _give_name(nameless, temporary)
+        if final.exists():
+            os.chmod(temporary, final.stat().st_mode & 0o7777)
+        os.replace(temporary, final)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _flush_folder(final.parent)
+
+
+def saved(figure: Figure, path: str | Path | None) -> Figure:
+    """Write a figure as PNG if a path is given, and return the figure."""
+    if path is not None:
+        buffer = io.BytesIO()
+        # no time stamp and no version inside, so that the same figure is the same file
+        figure.savefig(buffer, format="png", metadata={"Software": None})
+        with atomic_write(Path(path)) as file:
+            file.write(buffer.getvalue())
+    return figure
+
+
+def _open_nameless(folder: Path) -> int | None:
+    """A descriptor of a file without a name, or None where the system does not support that."""
+    if not hasattr(os, "O_TMPFILE") or not Path("/proc/self/fd").is_dir():
+        return None
+    try:
+        return os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o666)
+    except OSError:  # some file systems can't
+        return None
+
+
+def _give_name(descriptor: int, path: Path) -> None:
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        # with a folder's descriptor Python calls linkat, which follows the link in /proc to the file itself
+        os.link(f"/proc/self/fd/{descriptor}", path.name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=True)
+    finally:
+        os.close(folder)
+
+
+def _flush_folder(folder: Path) -> None:
+    """Write the folder to disk, so that the new name survives a crash; not possible on Windows."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def hash_of(value: Any) -> str:
+    """SHA-256 of a value made of numbers, strings, bytes, arrays, None, and sequences and mappings of these.
+
+    Equal for equal values on every machine; different for values that differ, be it in type only. The order of a mapping
+    does not matter; NumPy's scalars count as Python's, and lists as tuples.
+
+    Examples
+    --------
+    >>> hash_of({"k": 1, "x": (2.0,)}) == hash_of({"x": [np.float64(2)], "k": 1})
+    True
+    >>> hash_of(1) == hash_of(1.0)
+    False
+    """
+    digest = hashlib.sha256(b"partwhole value 1")
+    _feed(digest, value)
+    return digest.hexdigest()
+
+
+def _feed(digest: Any, value: Any) -> None:
+    """Type, length and content, so that no two values give the same bytes."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (bool, int)):
+        _feed_bytes(digest, type(value).__name__, repr(value).encode())
+    elif isinstance(value, float):
+        _feed_bytes(digest, "float", struct.pack("<d", value))
+    elif isinstance(value, str):
+        _feed_bytes(digest, "str", value.encode())
+    elif isinstance(value, bytes):
+        _feed_bytes(digest, "bytes", value)
+    elif isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        _feed_bytes(digest, "array", repr((np.lib.format.dtype_to_descr(value.dtype), value.shape)).encode())
+        digest.update(np.ascontiguousarray(value).reshape(-1).view(np.uint8))
+    elif isinstance(value, Mapping):
+        _feed_bytes(digest, "mapping", str(len(value)).encode())
+        for name in sorted(value, key=str):
+            if not isinstance(name, str):
+                raise ValueError(f"{name!r} is not a valid name in a key; use strings")
+            _feed(digest, name)
+            _feed(digest, value[name])
+    elif isinstance(value, (tuple, list)):
+        _feed_bytes(digest, "sequence", str(len(value)).encode())
+        for item in value:
+            _feed(digest, item)
+    else:
+        raise ValueError(
+            f"a {type(value).__name__} can't be part of a key; use numbers, strings or arrays (for a mesh its content_hash)"
+        )
+
+
+def _feed_bytes(digest: Any, kind: str, content: bytes) -> None:
+    digest.update(f"{kind}:{len(content)}:".encode() + content)

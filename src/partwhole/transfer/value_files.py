@@ -15,7 +15,7 @@ from jaxtyping import Int, Shaped
 
 from partwhole.mesh.formats.common import counted
 from partwhole.store.arguments import displayable
-from partwhole.store.atomic import atomic_write
+from partwhole.store.storage import atomic_write
 from partwhole.store.text import table_rows
 
 ENDINGS = (".csv", ".npy", ".json")

@@ -91,7 +91,7 @@ def write_gallery(
     colors : CSS colours of the shares, by name
     sections : shown below the overview
     """
-    from partwhole.store.atomic import atomic_write
+    from partwhole.store.storage import atomic_write
 
     legend = "".join(f'<span><i style="background:{color}"></i>{_text(name)}</span>' for name, color in colors.items())
     body = [

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from partwhole.store.arguments import escaped
-from partwhole.store.atomic import atomic_write
+from partwhole.store.storage import atomic_write
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from partwhole.matching import PairStream, TrainingConfig
 from partwhole.matching.training.blocks import BlockMakers, block_path, make_block
 from partwhole.spectral import eigenpairs
 from partwhole.spectral.eigen import operator_arrays
-from partwhole.store.cache import hash_of
+from partwhole.store.storage import hash_of
 
 K = 12
 

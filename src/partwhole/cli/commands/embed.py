@@ -25,7 +25,7 @@ from partwhole.cli.shared.options import (
     output_folder,
 )
 from partwhole.mesh import Mesh
-from partwhole.store.atomic import atomic_write
+from partwhole.store.storage import atomic_write
 
 WRITES = ("coordinates.csv", "coordinates.npy", "map.png", "summary.json")
 # methods that never hold a matrix of all pairs; of the others, the largest takes this many bytes for each pair

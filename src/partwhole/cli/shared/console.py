@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from partwhole.store.arguments import Progress, displayable
-from partwhole.store.atomic import atomic_write
+from partwhole.store.storage import atomic_write
 
 # what to do when memory runs out
 MEMORY_REMEDY = "take fewer pairs, or smaller meshes (partwhole.decimate makes them)"

@@ -250,7 +250,7 @@ def _draw(fitted: FittedTemplate, path: Path) -> None:
     import numpy as np
 
     from partwhole.mesh import Mesh
-    from partwhole.store.atomic import saved
+    from partwhole.store.storage import saved
     from partwhole.viewer.figures.map_figures import side_by_side, two_sides
     from partwhole.viewer.figures.render import automatic_camera
 
@@ -277,7 +277,7 @@ def _draw_modes(found: ShapeStatistics, path: Path) -> None:
     import numpy as np
 
     from partwhole.mesh import Mesh
-    from partwhole.store.atomic import saved
+    from partwhole.store.storage import saved
     from partwhole.viewer.figures.map_figures import side_by_side
     from partwhole.viewer.figures.render import automatic_camera, colormap
 

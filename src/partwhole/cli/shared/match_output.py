@@ -17,7 +17,7 @@ from partwhole.mesh.formats.common import counted
 from partwhole.mesh.formats.common import percent as share
 from partwhole.saved import ARRAYS, RESULT, load, save
 from partwhole.store.arguments import escaped
-from partwhole.store.atomic import atomic_write
+from partwhole.store.storage import atomic_write
 
 if TYPE_CHECKING:
     from partwhole.matching.result import CoarseMatch, MatchResult

@@ -121,7 +121,7 @@ def overlap_colors(found: PartsMatch) -> tuple[np.ndarray, np.ndarray]:
 
 def _draw(path: Path, found: PartsMatch, colors: tuple[np.ndarray, np.ndarray]) -> None:
     """Both parts from the same two sides, a as it lies after the alignment."""
-    from partwhole.store.atomic import saved
+    from partwhole.store.storage import saved
     from partwhole.viewer.figures.map_figures import drawn, side_by_side, two_sides
     from partwhole.viewer.figures.render import automatic_camera
 

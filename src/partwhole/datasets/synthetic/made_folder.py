@@ -20,7 +20,7 @@ from partwhole.datasets.number_files import read_npz
 from partwhole.mesh import Mesh
 from partwhole.mesh.io import read_mesh, write_mesh
 from partwhole.store.arguments import escaped
-from partwhole.store.atomic import atomic_write
+from partwhole.store.storage import atomic_write
 
 # raised when files of the folder mean something else
 _LAYOUT = 1

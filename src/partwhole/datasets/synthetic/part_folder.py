@@ -22,7 +22,7 @@ from partwhole.datasets.synthetic.folder import surface_files
 from partwhole.mesh import Mesh, as_mesh, write_mesh
 from partwhole.mesh.io import read_mesh
 from partwhole.store.arguments import check_whole_number, checked_path
-from partwhole.store.atomic import atomic_write
+from partwhole.store.storage import atomic_write
 
 LIST, ABOUT = "part_pairs.csv", "part_set.json"
 WRITES = ("parts/*", "maps/*", LIST, ABOUT)

@@ -18,14 +18,14 @@ from jaxtyping import Float
 
 from partwhole.cli.shared.console import StageProgress
 from partwhole.cli.shared.imported import load_methods, weights_of
-from partwhole.experiments.matching.memory import peak_memory
 from partwhole.cli.shared.options import Device
 from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.datasets.transforms import with_own_areas, with_parts_turned
 from partwhole.evaluation import pck_curve, pck_plot
 from partwhole.evaluation.curves import PckCurve
 from partwhole.evaluation.published import PUBLISHED, Data
-from partwhole.store.atomic import saved
+from partwhole.experiments.matching.memory import peak_memory
+from partwhole.store.storage import saved
 
 if TYPE_CHECKING:
     from partwhole.matching.config import ReadOut

@@ -30,7 +30,8 @@ from partwhole.matching.training.run_folder import MODEL, STATE, RunState
 from partwhole.matching.training.train import train
 from partwhole.mesh import Mesh
 from partwhole.store.arguments import Progress
-from partwhole.store.cache import Cache, hash_of
+from partwhole.store.cache import Cache
+from partwhole.store.storage import hash_of
 
 READ_OUTS: tuple[ReadOut, ...] = ("spectral", "features")
 

@@ -39,7 +39,7 @@ from partwhole.matching.readout.maps import curvature_agreement, laterated, near
 from partwhole.matching.result import Fit
 from partwhole.matching.search.method import Method
 from partwhole.matching.search.search import SearchResult
-from partwhole.store.cache import hash_of
+from partwhole.store.storage import hash_of
 
 _ROWS = 512
 

@@ -15,7 +15,7 @@ from partwhole.matching.readout.maps import Comparison
 from partwhole.matching.search.method import PairMethod
 from partwhole.spectral import Eigenpairs, shot, vertex_map_from_functional_map
 from partwhole.store.arguments import check_whole_number
-from partwhole.store.cache import hash_of
+from partwhole.store.storage import hash_of
 
 # eigenpairs of a network that there is none of
 _NO_DIFFUSION = 1

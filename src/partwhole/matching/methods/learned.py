@@ -23,7 +23,7 @@ from partwhole.matching.training.refine import refine
 from partwhole.matching.training.steps import random_seed
 from partwhole.matching.training.train import train
 from partwhole.store.arguments import check_whole_number
-from partwhole.store.cache import hash_of
+from partwhole.store.storage import hash_of
 
 
 class LearnedMethod(PairMethod):

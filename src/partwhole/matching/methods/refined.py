@@ -17,7 +17,7 @@ from partwhole.matching.search.search import search
 from partwhole.mesh import farthest_points
 from partwhole.spectral import functional_map, kernel_matching, zoomout
 from partwhole.store.arguments import check_whole_number
-from partwhole.store.cache import hash_of
+from partwhole.store.storage import hash_of
 
 Refinement = Literal["zoomout", "pmf"]
 # farthest points of the whole that all but the last assignment of PMF are made between

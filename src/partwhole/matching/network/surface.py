@@ -160,7 +160,7 @@ def surface_of(
     Surface(300 vertices, 50 eigenpairs, on cpu)
     """
     mesh = as_mesh(mesh)
-    kept = Cache.meant(cache)
+    kept = None if cache is None else Cache.meant(cache)
     return tensors_of(arrays_of(mesh, eigenpairs, diffusion_eigenpairs, kept, with_signatures=with_signatures))
 
 

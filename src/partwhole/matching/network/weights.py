@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from partwhole._version import __version__
 from partwhole.store.arguments import how_to_install, in_short
-from partwhole.store.atomic import atomic_write
+from partwhole.store.storage import atomic_write
 
 if TYPE_CHECKING:
     from torch import Tensor

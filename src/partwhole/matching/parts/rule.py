@@ -22,7 +22,7 @@ from partwhole.matching.parts import constants
 from partwhole.matching.parts.constants import MOST_UNUSUAL, SMOOTHING
 from partwhole.matching.parts.cues import NAMES, PAIR, averaged
 from partwhole.matching.parts.sides import Side
-from partwhole.store.cache import hash_of
+from partwhole.store.storage import hash_of
 
 RULE = "overlap.json"
 # constants that cues depend on

@@ -19,7 +19,7 @@ from torch import Tensor
 from partwhole.matching.config import TrainingConfig
 from partwhole.matching.network.surface import Surface, SurfacePair
 from partwhole.matching.readout.maps import Comparison
-from partwhole.store.cache import hash_of
+from partwhole.store.storage import hash_of
 
 
 class Method(ABC):

@@ -49,8 +49,9 @@ from partwhole.matching.search.placement import (
     turned,
     yaws,
 )
-from partwhole.store.cache import Cache, hash_of
+from partwhole.store.cache import Cache
 from partwhole.store.compute import first_smallest
+from partwhole.store.storage import hash_of
 
 # wholes whose encodings are kept in files
 SLOTS = 16

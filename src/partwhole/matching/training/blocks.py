@@ -19,8 +19,7 @@ from partwhole.datasets.synthetic.recipe import PairRecipe
 from partwhole.mesh import Mesh
 from partwhole.spectral import eigenpairs
 from partwhole.spectral.eigen import operator_arrays
-from partwhole.store.atomic import atomic_write
-from partwhole.store.cache import hash_of
+from partwhole.store.storage import atomic_write, hash_of
 
 # raised with every change of the code that changes what is in a file
 _SCHEMA = 1

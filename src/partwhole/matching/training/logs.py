@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, SupportsFloat, SupportsIndex
 
-from partwhole.store.atomic import atomic_write
+from partwhole.store.storage import atomic_write
 
 # the columns the log keeps itself: those in front that say which row it is, and the clock
 _KEYS = {"losses": ("iteration",), "evaluations": ("iteration", "data")}

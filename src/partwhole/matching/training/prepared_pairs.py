@@ -21,7 +21,8 @@ from partwhole.matching.network.surface import Surface, distances_of, pair_weigh
 from partwhole.mesh import Mesh
 from partwhole.spectral.cached import fill_cache, is_cached
 from partwhole.store.arguments import Progress, check_device, check_whole_number
-from partwhole.store.cache import Cache, CacheGiven, hash_of
+from partwhole.store.cache import Cache, CacheGiven
+from partwhole.store.storage import hash_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)

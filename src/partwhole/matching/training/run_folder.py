@@ -25,7 +25,7 @@ from partwhole.matching.training.prepared_pairs import PreparedPairs
 from partwhole.matching.training.steps import learning_rate
 from partwhole.matching.training.stream import PairStream
 from partwhole.store.arguments import Progress, checked_path
-from partwhole.store.atomic import atomic_write
+from partwhole.store.storage import atomic_write
 
 # what is recorded of an evaluation; of validation pairs the loss
 SHOWN = ("micro", "macro", "median pair", "worst pair", "% above 0.15")

@@ -24,8 +24,8 @@ from partwhole.matching.network.surface import Surface
 from partwhole.matching.training.blocks import SIDES, BlockMakers, block_path, make_block
 from partwhole.matching.training.prepared_pairs import protocol
 from partwhole.store.arguments import Progress, check_device, check_progress, check_whole_number, checked_path, in_short
-from partwhole.store.cache import hash_of
 from partwhole.store.compute import available_cores
+from partwhole.store.storage import hash_of
 
 # sizes of the buffers that pairs of any size are copied into
 PART_SIZES = (256, 512, 768, 1024, 1344, 1728, 2240, 2816, 3840, 5120)

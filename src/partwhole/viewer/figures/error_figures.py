@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole.datasets.pairs import Pair
-from partwhole.store.atomic import saved
+from partwhole.store.storage import saved
 from partwhole.viewer.figures.map_figures import coordinate_colors, drawn, same_side, side_by_side
 from partwhole.viewer.figures.render import NOT_GUARANTEED, Axis, automatic_camera, colormap, guess_up, rgb
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Int, UInt8
 
 from partwhole.datasets.pairs import Pair
-from partwhole.store.atomic import saved
+from partwhole.store.storage import saved
 from partwhole.viewer.figures.map_figures import coordinate_colors, drawn, same_side
 from partwhole.viewer.figures.render import NOT_GUARANTEED, Axis, automatic_camera, guess_up, rgb
 

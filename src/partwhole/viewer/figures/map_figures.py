@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Complex, Float, Int, UInt8
 
 from partwhole.mesh import Mesh, SurfaceLike, as_mesh
-from partwhole.store.atomic import saved
+from partwhole.store.storage import saved
 from partwhole.viewer.figures.render import (
     NOT_GUARANTEED,
     Axis,

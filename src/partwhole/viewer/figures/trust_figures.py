@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Num, UInt8
 
 from partwhole.criterion.result import Criterion
 from partwhole.mesh import Mesh, SurfaceLike, as_mesh
-from partwhole.store.atomic import saved
+from partwhole.store.storage import saved
 from partwhole.viewer.figures.render import (
     CHOSEN,
     GUARANTEED,

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from partwhole.store.atomic import atomic_write
+from partwhole.store.storage import atomic_write
 from partwhole.viewer.page.distortion import measured_on_map
 from partwhole.viewer.page.scene import Scene
 from partwhole.viewer.page.trust_explorer import no_piece_of_sphere, why_no_sphere
