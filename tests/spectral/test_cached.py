@@ -35,13 +35,16 @@ def test_computed_once_and_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_damaged_file_is_computed_again(tmp_path: Path) -> None:
-    cache = Cache(tmp_path)
+    told: list[str] = []
+    cache = Cache(tmp_path, tell=told.append)
     first = cached_eigenpairs(sphere(200), 10, cache)
     (file,) = tmp_path.rglob("*.npz")
     whole = file.read_bytes()
     file.write_bytes(whole[:-10])
     np.testing.assert_array_equal(cached_eigenpairs(sphere(200), 10, cache).functions, first.functions)
     assert len(file.read_bytes()) == len(whole)
+    assert len(told) == 1
+    assert "was damaged; it is removed and computed again" in told[0]
 
 
 MESHES = [sphere(60 + 10 * number, seed=number) for number in range(6)]

@@ -403,7 +403,7 @@ def full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     def no_space(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("partwhole.store.cache.atomic_write", no_space)
+    monkeypatch.setattr("partwhole.store.storage.FolderStorage.write", no_space)
     return "No space left on device"
 
 

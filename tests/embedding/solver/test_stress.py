@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist, squareform
 
-from partwhole.embedding.solver.pairs import DensePairs, ListedPairs, Pairs, checked_pairs
+from partwhole.embedding.solver.pairs import DensePairs, ListedPairs, WeightedPairs, checked_pairs
 from partwhole.embedding.solver.stress import Stress, laplacian_solver
 from partwhole.embedding.solver.threads import RowThreads
 
@@ -20,7 +20,7 @@ def slow_stress(X: np.ndarray, D: np.ndarray, W: np.ndarray) -> float:
     return total
 
 
-def evaluated(pairs: Pairs, X: np.ndarray) -> tuple[float, np.ndarray]:
+def evaluated(pairs: WeightedPairs, X: np.ndarray) -> tuple[float, np.ndarray]:
     with RowThreads(len(pairs), pairs.n_pairs) as threads:
         return Stress(pairs, threads)(X)
 

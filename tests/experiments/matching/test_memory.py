@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from partwhole.cli.shared import memory
+from partwhole.experiments.matching import memory
 from partwhole.experiments.matching.memory import peak_memory
 
 

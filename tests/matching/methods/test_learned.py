@@ -125,7 +125,7 @@ def test_wrong_arguments() -> None:
     method = small(RobustFMNet)
     with pytest.raises(ValueError, match="adapt=-1 must be a number of steps"):
         RobustFMNet(adapt=-1)
-    with pytest.raises(ValueError, match="the loss of geomfmaps takes the ground truth"):
+    with pytest.raises(ValueError, match="the loss of geomfmaps needs the ground truth"):
         GeomFMaps(adapt=3)
     with pytest.raises(ValueError, match="leave config out"):
         RobustFMNet(method.matcher, config=method.config)

@@ -248,7 +248,7 @@ def test_watched_pairs_need_ground_truth(prepared, pairs, config) -> None:
 def test_a_loss_that_is_no_number(prepared, config, monkeypatch, value, every) -> None:
     monkeypatch.setattr(run_folder, "FLUSH_ITERATIONS", every)
     with pytest.raises(
-        ValueError, match="the loss is not a finite number in iteration 4; lower learning_rate, or look for"
+        ValueError, match="the loss is not a finite number in iteration 4; lower learning_rate, or check for"
     ):
         train(prepared, config, loss=Explosive(4, value))
 

@@ -103,8 +103,8 @@ def test_a_recipe_alone_is_enough(tiny: TrainingConfig, small: Any) -> None:
 
 def test_what_the_pairs_of_a_recipe_do_not_bring_is_named(tiny: TrainingConfig, hands: BodiesRecipe) -> None:
     for changes, said in (
-        ({"distortion_weight": 1.0}, "the term 'distortion' of the loss takes distances"),
-        ({"inputs": "xyz+signatures"}, r"inputs='xyz\+signatures' takes signatures"),
+        ({"distortion_weight": 1.0}, "the term 'distortion' of the loss needs distances"),
+        ({"inputs": "xyz+signatures"}, r"inputs='xyz\+signatures' needs signatures"),
         ({"cosine_epochs": 5}, "cosine_epochs=5 counts passes"),
     ):
         with pytest.raises(ValueError, match=said):
