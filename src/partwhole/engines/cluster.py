@@ -33,8 +33,12 @@ def run_on_cluster(
     with _client(distributed, options) as client, client.as_current():
         queue = distributed.as_completed()
         numbers: dict[str, int] = {}
+        suspects: list[int] = []
         name = f"partwhole-{secrets.token_hex(8)}"
         submitted = 0
+
+        def submit(number: int, key: str) -> Any:
+            return client.submit(partial(_on_worker, do), tasks[number], key=key, pure=False)
 
         def fill() -> None:
             nonlocal submitted
@@ -42,7 +46,7 @@ def run_on_cluster(
             while submitted < len(tasks) and len(numbers) < room:
                 key = f"{name}-{submitted}"
                 numbers[key] = submitted
-                queue.add(client.submit(partial(_on_worker, do), tasks[submitted], key=key, pure=False))
+                queue.add(submit(submitted, key))
                 submitted += 1
 
         try:
@@ -53,6 +57,16 @@ def run_on_cluster(
                 future.release()
                 if submitted < len(tasks):
                     fill()
+                if isinstance(result, Lost):
+                    suspects.append(number)
+                    continue
+                yield number, result
+            # a task that waited on a worker counts as one that killed it; by itself it dies of nothing but itself
+            for number in suspects:
+                future = submit(number, f"{name}-{number}-alone")
+                distributed.wait(future)
+                result = _result(distributed, future)
+                future.release()
                 yield number, result
         except _gone(distributed) as error:
             where = options.scheduler or "of this machine"

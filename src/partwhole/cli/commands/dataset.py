@@ -61,12 +61,12 @@ def make(
         int | None, typer.Option(min=1, help="Number of bodies to generate instead, in several poses.")
     ] = None,
     recipe: Annotated[
-        Literal["pfaust-m", "pfaust-h", "cuts", "holes", "views", "piece"],
+        Literal["pfaust-m", "pfaust-h", "cuts", "holes", "views", "piece"] | None,
         typer.Option(
             help="What is cut away: 4 large or 13 small geodesic balls, one side of a plane, many small holes, what one "
-            "to three cameras don't see, or all but a small piece."
+            "to three cameras don't see, or all but a small piece. If not given, pfaust-m, and cuts with --both-partial."
         ),
-    ] = "pfaust-m",
+    ] = None,
     parts: Annotated[int, typer.Option(min=1, help="Parts to cut from each mesh.")] = 1,
     pairs: Annotated[
         Literal["own", "others", "all"] | None,
@@ -135,6 +135,7 @@ def make(
         if repair:
             raise ValueError("--repair is for --from; generated bodies have no defects")
         meshes, name = _bodies(bodies, plan, poses, vertices, seed), "-".join(dict.fromkeys(plan or ["biped"]))
+    recipe = recipe or ("cuts" if both_partial else "pfaust-m")
     if overlap and not both_partial:
         raise ValueError("--overlap is for --both-partial")
     if both_partial:
