@@ -80,6 +80,7 @@ def test_masks_are_the_same(parts: Path, engine: tuple[str, ...]) -> None:
     assert "seconds" not in json.loads(serial["part0/summary.json"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", [pytest.param(PROCESSES, id="processes"), DASK])
 def test_matches_are_the_same(parts: Path, runs: list[Path], engine: tuple[str, ...]) -> None:
     (parts / "bad.ply").unlink()
@@ -90,6 +91,7 @@ def test_matches_are_the_same(parts: Path, runs: list[Path], engine: tuple[str, 
     assert states(Path("others/out/pairs.csv")) == ["done"] * 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", [pytest.param(PROCESSES, id="processes"), DASK])
 def test_sets_are_the_same(parts: Path, engine: tuple[str, ...]) -> None:
     words = ("dataset", "make", "--from", "parts", "--recipe", "holes", "--parts", 2, "-q")

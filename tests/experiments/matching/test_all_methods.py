@@ -104,6 +104,7 @@ def test_from_training_to_table(
     assert "had rotation=90.0, now it is 10.0" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_shrec16_is_crossed_and_turned(
     words: Callable[..., list[str]], tmp_path: Path, trainings: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
