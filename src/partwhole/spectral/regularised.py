@@ -28,7 +28,7 @@ def regularised_map(
     """C = argmin ‖C F − G‖² + weight Σ_ij D_ij C_ij², F = `of_whole`, G = `of_part`, D the penalty of `penalties`.
 
     Row by row, c_i = (F Fᵀ + weight diag(D_i))⁻¹ F g_iᵀ: all rows are solved at once, as one batch of symmetric systems.
-    It holds k_part · k_whole² numbers, 32 MB for 200 of both in single precision.
+    It holds k_part · k_whole² numbers of double precision, 64 MB for 200 of both; the result has that of the coefficients.
 
     Parameters
     ----------
@@ -64,13 +64,15 @@ def regularised_map(
             f"there are {tuple(D.shape)} eigenvalues of part and whole, and coefficients of "
             f"{(of_part.shape[0], of_whole.shape[0])} eigenfunctions; give as many"
         )
-    gram, right = of_whole @ of_whole.T, of_part @ of_whole.T
-    if isinstance(gram, np.ndarray):
+    if isinstance(of_whole, np.ndarray):
+        gram, right = of_whole @ of_whole.T, of_part @ of_whole.T
         systems = gram[None] + weight * D[:, None, :] * np.eye(D.shape[1])
         return np.linalg.solve(systems, right[:, :, None])[:, :, 0]
     from partwhole.spectral.systems import solve_rows
 
-    return solve_rows(gram, weight * D, right)
+    # features are smooth, so there is little of high frequencies in them: single precision would lose the map there
+    F, G = of_whole.double(), of_part.double()
+    return solve_rows(F @ F.T, weight * D.double(), G @ F.T).to(of_whole.dtype)
 
 
 def penalties(part_values: Array, whole_values: Array, *, penalty: Penalty = "resolvent") -> Array:

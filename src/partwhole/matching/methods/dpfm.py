@@ -23,6 +23,8 @@ _HEADS = 4
 _TEMPERATURE, _MATCHES = 0.07, 512
 # a vertex of the whole overlaps with the part if a true image is so near, in mean distances between vertices of the part
 _REACH = 0.75
+# distances by matrix products would lose all digits of small ones where a GPU rounds the factors to 11 bits
+_UNROUNDED = "donot_use_mm_for_euclid_dist"
 
 
 class Attention(nn.Module):
@@ -153,7 +155,7 @@ def overlap_of(part: Surface, whole: Surface) -> Bool[Tensor, "n"]:
     """Which vertices of the whole lie near the true image of a vertex of the part."""
     if part.truth is None or part.truth_shares is None:
         raise ValueError("the overlap needs the ground truth of the part: Surface.with_truth")
-    apart = torch.cdist(whole.points, whole.points[part.truth])
+    apart = torch.cdist(whole.points, whole.points[part.truth], compute_mode=_UNROUNDED)
     nearest = apart.masked_fill(part.truth_shares <= 0, torch.inf).amin(dim=1)
     reach = _REACH * (part.mass.sum() / (part.mass > 0).sum()).sqrt()
     return (nearest <= reach) & (whole.mass > 0)
@@ -179,7 +181,7 @@ def _contrast_loss(of_part: Float[Tensor, "p f"], of_whole: Float[Tensor, "n f"]
     drawn = torch.rand(len(known), device=known.device).masked_fill(~known, -1.0)
     some = drawn.topk(min(_MATCHES, len(known))).indices
     real = known[some]
-    apart = torch.cdist(of_part[some], of_whole[part.truth[some]])
+    apart = torch.cdist(of_part[some], of_whole[part.truth[some]], compute_mode=_UNROUNDED)
     logits = (-apart / _TEMPERATURE).masked_fill(~real, -torch.inf)
     own = torch.where(real, logits.diagonal(), 0.0)
     # rows that only fill up have numbers too, and no weight

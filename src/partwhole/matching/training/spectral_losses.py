@@ -5,9 +5,12 @@ They see features and not the soft map alone, see `FeatureLoss`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -37,11 +40,24 @@ class MapSolve:
     ) -> Float[Tensor, "k k"]:
         """C, which takes coefficients on the source to those on the target."""
         k = min(self.eigenpairs, source.values.shape[-1], target.values.shape[-1])
-        F, G = (
-            (surface.functions[:, :k] * surface.mass[:, None]).T @ features
-            for surface, features in ((source, of_source), (target, of_target))
-        )
+        with _unrounded():
+            F, G = (
+                (surface.functions[:, :k] * surface.mass[:, None]).T @ features
+                for surface, features in ((source, of_source), (target, of_target))
+            )
         return regularised_map(G, F, target.values[:k], source.values[:k], weight=self.weight, penalty=self.penalty)
+
+
+@contextmanager
+def _unrounded() -> Iterator[None]:
+    """Matrix products of float32 without rounding of their factors on a GPU: solving a system makes much of a small error,
+    and these products are small."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 @dataclass(frozen=True)
