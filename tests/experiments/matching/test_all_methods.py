@@ -12,7 +12,7 @@ import pytest
 from partwhole.cli.main import main
 from partwhole.experiments.matching import study
 from partwhole.experiments.matching.all_methods import WRITES, MethodChoices, jobs_of, parsed_turns
-from partwhole.experiments.matching.jobs import PARENT, end_with_parent, last_line
+from partwhole.experiments.matching.jobs import PARENT, end_with_parent, last_line, log_of, shared_out
 from partwhole.experiments.matching.method_rows import curve_of, read_rows
 from partwhole.experiments.matching.training_runs import WRITES as RUNS
 
@@ -164,13 +164,44 @@ def test_runs_of_their_own_come_to_the_same(
     apart = json.loads((tmp_path / "out/methods.json").read_text())["sets"]["pfaust-m"]["rows"]
     assert {path.name for path in (tmp_path / "out/logs").iterdir()} == {
         "descriptors.log",
-        "geomfmaps-on-pfaust-m-seed-0.log",
-        "geomfmaps-on-pfaust-m-seed-1.log",
+        # both seeds in one process, since there are more jobs than processes
+        "geomfmaps-on-pfaust-m-seed-0-1.log",
     }
     assert main([*command, "--quiet", "-o", str(tmp_path / "other")]) == 0
     together = json.loads((tmp_path / "other/methods.json").read_text())["sets"]["pfaust-m"]["rows"]
     for one, other in zip(apart, together, strict=True):
         assert one["micro"]["as given"] == pytest.approx(other["micro"]["as given"], abs=0.5)
+
+
+def test_which_jobs_share_a_process(tmp_path: Path) -> None:
+    jobs = jobs_of(MethodChoices(methods="descriptors,dpfm,geomfmaps", seeds=(0, 1, 2)), SHREC16, tmp_path)
+
+    def logs(parallel: int) -> list[str]:
+        return [log_of(hand) for hand in shared_out(jobs, parallel)]
+
+    assert len(jobs) == 13
+    assert sorted(logs(13)) == sorted(f"{job.key}.log" for job in jobs)
+    assert logs(4)[:2] == ["descriptors.log", "dpfm-on-shrec16-cuts-seed-0-1-2.log"]
+    assert len(logs(4)) == 5
+    assert sorted(job.key for hand in shared_out(jobs, 8) for job in hand) == sorted(job.key for job in jobs)
+    assert max(map(len, shared_out(jobs, 8))) == 2
+
+
+def test_a_run_is_measured_before_the_next_one_begins(
+    words: Callable[..., list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = tmp_path / "out/rows/shrec16-holes/geomfmaps-on-shrec16-holes-seed-0.csv"
+    there: list[bool] = []
+    really = study.train
+
+    def train(*arguments: Any, **knobs: Any) -> Any:
+        there.append(rows.is_file())
+        return really(*arguments, **knobs)
+
+    monkeypatch.setattr(study, "train", train)
+    more = ("--set", "holes", "--seeds", "0,1", "--no-refined", "--most", "1", "--quiet", "--steps", "runs")
+    assert main(words("shrec16", "geomfmaps", *more)) == 0
+    assert there == [False, True]
 
 
 def test_which_jobs_there_are(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import typer
@@ -22,13 +22,18 @@ from partwhole.experiments.matching.jobs import (
     Job,
     Measuring,
     last_line,
+    log_of,
     prepare_together,
     run_apart,
+    shared_out,
 )
 from partwhole.experiments.matching.method_rows import BenchmarkRow, pooled, published_error, write_figures
 from partwhole.experiments.matching.training_runs import WRITES as RUNS
 from partwhole.experiments.matching.training_runs import trained_runs
 from partwhole.matching.network.weights import LEARNED, METHODS, model_names
+
+if TYPE_CHECKING:
+    from partwhole.experiments.matching.study import Run
 
 # models that stand beside the methods, and what methods are called in tables
 _MODELS = ("any-pose", "upright")
@@ -199,8 +204,9 @@ def compare_methods(
                     missing = _incomplete(jobs, measuring, tests, console, report)
                     prepare_together(missing, measuring, store, console, report)
                     words = _words(command, choices, measuring, **machine)
-                    run_apart(missing, words, folder / "logs", parallel=choices.parallel, report=report)
-                reasons = {job.key: last_line(folder / "logs" / f"{job.key}.log") for job in missing}
+                    hands = shared_out(missing, choices.parallel)
+                    run_apart(hands, words, folder / "logs", parallel=choices.parallel, report=report)
+                reasons = {job.key: last_line(folder / "logs" / log_of(hand)) for hand in hands for job in hand}
             else:
                 reasons = _trained(jobs, choices, measuring, console, **machine)
                 with console.stage_progress() as report:
@@ -228,14 +234,26 @@ def compare_methods(
 def _trained(
     jobs: Sequence[Job], choices: MethodChoices, measuring: Measuring, console: Console, **machine: Any
 ) -> dict[str, str]:
-    """Train every run that is not finished, one after the other; the reasons of those that failed, by job."""
+    """Train every run that is not finished, one after the other, and measure each at once, so that there are results
+    whenever the command ends; the reasons of those that failed, by job."""
     from partwhole.matching.training.run_folder import MODEL
 
     todo = [job.planned for job in jobs if job.planned and not (job.planned.folder / MODEL).is_file()]
     if not todo:
         return {}
     series = list({planned.series.name: planned.series for planned in todo}.values())
-    knobs = {"capture": choices.capture, **machine}
+
+    def finished(run: Run) -> None:
+        mine = [job for job in jobs if job.key == f"{run.series.name}-seed-{run.seed}"]
+        with console.stage_progress() as report:
+            for test in dict.fromkeys(test for job in mine for test in job.tested_on):
+                try:
+                    measuring.measure(mine, test, console, report)
+                except Exception as fault:
+                    # the other runs come first; it is tried once more in the end
+                    console.note(f"{mine[0].key} could not be measured on {test}: {fault}")
+
+    knobs = {"capture": choices.capture, "finished": finished, **machine}
     try:
         _, failed = trained_runs(series, choices.seeds, measuring.data, measuring.folder, console, **knobs)
     except ValueError as fault:
@@ -271,7 +289,7 @@ def _incomplete(
 
 
 def _words(command: str, choices: MethodChoices, measuring: Measuring, **machine: Any) -> Any:
-    """Gives the arguments of `partwhole` that run a job."""
+    """Gives the arguments of `partwhole` that run the jobs of one process: seeds of one method."""
     shared = ["--steps", "runs", "--data", str(measuring.data), "--output", str(measuring.folder)]
     shared += ["--device", machine["device"], "--workers", str(machine["workers"] or 1)]
     shared += [] if machine["cache"] else ["--no-cache"]
@@ -284,12 +302,14 @@ def _words(command: str, choices: MethodChoices, measuring: Measuring, **machine
     )
     shared += [] if choices.capture is None else ["--capture" if choices.capture else "--no-capture"]
 
-    def words(job: Job) -> list[str]:
+    def words(hand: Sequence[Job]) -> list[str]:
+        job = hand[0]
         mine = ["reproduce", command, "--methods", job.name, *shared]
         if job.planned is None:
             return mine
         of_set = job.planned.series.trained_on.rpartition("-")[2]
-        mine += ["--set", of_set.upper() if command == "pfaust" else of_set, "--seeds", str(job.planned.seed)]
+        seeds = ",".join(str(one.planned.seed) for one in hand if one.planned)
+        mine += ["--set", of_set.upper() if command == "pfaust" else of_set, "--seeds", seeds]
         turn = re.search(r"-turned-([\d.]+)$", job.planned.series.name)
         return mine + (["--augmentation", turn[1]] if turn else [])
 

@@ -7,13 +7,14 @@ folder/logs/                          what jobs said that ran as processes of th
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,6 +32,7 @@ from partwhole.experiments.matching.method_rows import (
     switched,
 )
 from partwhole.matching.network.weights import LEARNED, METHODS
+from partwhole.mesh import Mesh
 from partwhole.store.cache import Cache
 
 if TYPE_CHECKING:
@@ -46,6 +48,8 @@ CONDITIONS: Mapping[str, dict[str, bool]] = {
 }
 # methods that the paper's tables have adapted to each pair; the others are followed by ZoomOut there
 _ADAPTED = ("robust-fmnet", "direct-match-net", "direct-match-net-lpf", "wormhole")
+# of the whole, where `RefinedMethod` is not told otherwise
+_ZOOMOUT_EIGENPAIRS = 150
 # a process that is asked to stop saves its run first
 _GRACE = 60.0
 # the process that started this one, and that it does not outlive
@@ -78,6 +82,13 @@ class Job:
         if self.name in _ADAPTED:
             return "adapt"
         return "zoomout" if self.name in LEARNED or self.name in METHODS else None
+
+    def eigenpairs(self, *, refined: bool) -> set[int]:
+        """How many of each surface its maps need; none of what is not trained here, which says so when it is loaded."""
+        if self.planned is None:
+            return set()
+        plain = self.planned.config.eigenpairs
+        return {plain, max(plain, _ZOOMOUT_EIGENPAIRS)} if refined and self.refinement == "zoomout" else {plain}
 
     def methods(self, device: Device, *, refined: bool) -> dict[str, Method]:
         """The method, and its refined form, by their labels; nothing if it has still to be trained."""
@@ -118,6 +129,8 @@ class Measuring:
     refined : whether refined maps are measured too
     device : where networks compute
     options : `cache` and `workers` of `Benchmark`
+
+    Test pairs are read and prepared once, when they are first needed.
     """
 
     data: Path
@@ -127,6 +140,8 @@ class Measuring:
     refined: bool
     device: Device
     options: Mapping[str, Any]
+    _read: dict[str, list[Pair]] = field(default_factory=dict, repr=False)
+    _prepared: dict[tuple[str, str], Benchmark] = field(default_factory=dict, repr=False)
 
     def file(self, job: Job, test: str, condition: str) -> Path:
         """Where its rows are."""
@@ -134,9 +149,16 @@ class Measuring:
 
     def pairs(self, test: str, console: Console, report: StageProgress) -> list[Pair]:
         """The test pairs."""
-        chosen: SetName = test  # type: ignore[assignment]
-        pairs = pairs_from(self.data, chosen, "test")
-        return with_ground_truth(read_pairs(some_pairs(pairs, self.most), console, report), pairs.name, console)
+        if test not in self._read:
+            pairs = pairs_from(self.data, _set(test), "test")
+            held = read_pairs(some_pairs(pairs, self.most), console, report)
+            self._read[test] = with_ground_truth(held, pairs.name, console)
+        return self._read[test]
+
+    def switched(self, test: str, condition: str, console: Console, report: StageProgress) -> tuple[list[Pair], str]:
+        """The test pairs as they are matched under a condition, and what they are called then."""
+        held, name = self.pairs(test, console, report), pairs_from(self.data, _set(test), "test").name
+        return switched(held, name, **CONDITIONS[condition])
 
     def known(self, jobs: Sequence[Job], test: str, names: Sequence[str]) -> dict[Cell, list[BenchmarkRow]]:
         """The rows that there are of all pairs of these names; what is not complete is left out."""
@@ -159,64 +181,84 @@ class Measuring:
         held = self.pairs(test, console, report)
         known = self.known(jobs, test, [pair.name for pair in held])
         for condition in self.conditions:
-            benchmark: Benchmark | None = None
             for job in jobs:
                 methods = job.methods(self.device, refined=self.refined) if test in job.tested_on else {}
                 missing = {name: m for name, m in methods.items() if Cell(job, test, condition, name) not in known}
                 if not missing:
                     continue
-                if benchmark is None:
-                    benchmark = self._benchmark(held, test, condition, report)
+                benchmark = self._benchmark(test, condition, console, report)
                 file = self.file(job, test, condition)
                 file.parent.mkdir(parents=True, exist_ok=True)
                 end_with_parent()
                 measured(missing, benchmark, file, self.device, report)
 
-    def _benchmark(self, held: list[Pair], test: str, condition: str, report: StageProgress) -> Benchmark:
+    def _benchmark(self, test: str, condition: str, console: Console, report: StageProgress) -> Benchmark:
         from partwhole.matching.evaluation import Benchmark
 
-        chosen: SetName = test  # type: ignore[assignment]
-        pairs, name = switched(held, pairs_from(self.data, chosen, "test").name, **CONDITIONS[condition])
-        keep = self.device == "cuda"
-        return Benchmark(pairs, name=name, keep=keep, device=self.device, progress=report, **self.options)
+        key = test, condition
+        if key not in self._prepared:
+            pairs, name = self.switched(test, condition, console, report)
+            knobs: dict[str, Any] = {"keep": self.device == "cuda", "device": self.device, "progress": report}
+            self._prepared[key] = Benchmark(pairs, name=name, **knobs, **self.options)
+        return self._prepared[key]
+
+
+def _set(name: str) -> SetName:
+    return name  # type: ignore[return-value]
+
+
+def shared_out(jobs: Sequence[Job], parallel: int) -> list[list[Job]]:
+    """The jobs of each process: several seeds of a method if there are more jobs than processes at a time, since they need
+    the same surfaces; in the order in which they are begun."""
+    series: dict[str, list[Job]] = {}
+    for job in jobs:
+        series.setdefault(job.key if job.planned is None else job.planned.series.name, []).append(job)
+    most = max(1, math.ceil(len(jobs) / parallel))
+    return [of_one[first : first + most] for of_one in series.values() for first in range(0, len(of_one), most)]
+
+
+def log_of(hand: Sequence[Job]) -> str:
+    """Name of the log of a process with these jobs, all seeds of one method or a single one."""
+    others = "".join(f"-{job.planned.seed}" for job in hand[1:] if job.planned)
+    return f"{hand[0].key}{others}.log"
 
 
 def run_apart(
-    jobs: Sequence[Job],
-    words: Callable[[Job], list[str]],
+    hands: Sequence[Sequence[Job]],
+    words: Callable[[Sequence[Job]], list[str]],
     logs: Path,
     *,
     parallel: int,
     report: StageProgress,
 ) -> None:
-    """Run each job as a process of its own, so many at a time; what they say goes into a log each.
+    """Run the jobs of each hand in a process of its own, so many at a time; what they say goes into a log each.
 
     Parameters
     ----------
-    jobs : in the order in which they are begun
-    words : the arguments of `partwhole` that run a job
+    hands : see `shared_out`
+    words : the arguments of `partwhole` that run the jobs of a hand
     logs : folder of the logs
     parallel : processes at a time
-    report : told of the jobs that are done
+    report : told of the processes that are done
     """
     logs.mkdir(parents=True, exist_ok=True)
     threads = str(max(1, (os.cpu_count() or 1) // parallel))
     shared = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), threads)
-    waiting, done = list(jobs), 0
+    waiting, done = list(hands), 0
     running: list[subprocess.Popen[bytes]] = []
     try:
         while waiting or running:
             while waiting and len(running) < parallel:
-                job = waiting.pop(0)
-                with (logs / f"{job.key}.log").open("ab") as log:
-                    command = [sys.executable, "-m", "partwhole", *words(job)]
+                hand = waiting.pop(0)
+                with (logs / log_of(hand)).open("ab") as log:
+                    command = [sys.executable, "-m", "partwhole", *words(hand)]
                     env = {**os.environ, **shared, PARENT: str(os.getpid())}
                     streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
                     running.append(subprocess.Popen(command, env=env, **streams))
             time.sleep(0.2)
             done += sum(process.poll() is not None for process in running)
             running = [process for process in running if process.returncode is None]
-            report("jobs", done, len(jobs))
+            report("processes", done, len(hands))
     finally:
         for process in running:
             process.send_signal(signal.SIGINT)
@@ -239,6 +281,16 @@ def last_line(log: Path) -> str:
     return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "it said nothing")
 
 
+def matched_meshes(pairs: Sequence[Pair]) -> Iterator[Mesh]:
+    """Parts and wholes as they are matched: at most so many vertices, and in one unit."""
+    from partwhole.matching.scans.prepare import MOST_VERTICES, Scans, Templates, prepare_scans
+
+    templates = Templates(len(pairs))
+    for pair in pairs:
+        scans = Scans(pair.part, pair.whole, (), {})
+        yield from prepare_scans(scans, max_vertices=MOST_VERTICES, templates=templates).meshes
+
+
 def prepare_together(
     jobs: Sequence[Job], measuring: Measuring, cache: Cache | None, console: Console, report: StageProgress
 ) -> None:
@@ -247,10 +299,25 @@ def prepare_together(
 
     if cache is None:
         return
+    # the numbers of eigenpairs of each surface, by its hash
+    needed: dict[str, tuple[Mesh, set[int]]] = {}
+
+    def need(mesh: Mesh, wanted: Iterable[int]) -> None:
+        needed.setdefault(mesh.content_hash, (mesh, set()))[1].update(wanted)
+
     for name in dict.fromkeys(job.planned.series.trained_on for job in jobs if job.planned is not None):
-        chosen: SetName = name  # type: ignore[assignment]
-        held = [*read_pairs(pairs_from(measuring.data, chosen, "train"), console, report)]
-        meshes = {mesh.content_hash: mesh for pair in held for mesh in (pair.part, pair.whole)}
-        of_name = [job.planned.config for job in jobs if job.planned and job.planned.series.trained_on == name]
-        for k in sorted({config.eigenpairs for config in of_name}):
-            fill_cache(list(meshes.values()), k, cache, workers=measuring.options["workers"], progress=report)
+        wanted = {
+            job.planned.config.eigenpairs for job in jobs if job.planned and job.planned.series.trained_on == name
+        }
+        for pair in read_pairs(pairs_from(measuring.data, _set(name), "train"), console, report):
+            need(pair.part, wanted)
+            need(pair.whole, wanted)
+    for test in dict.fromkeys(test for job in jobs for test in job.tested_on):
+        wanted = {k for job in jobs if test in job.tested_on for k in job.eigenpairs(refined=measuring.refined)}
+        for condition in measuring.conditions:
+            if wanted:
+                for mesh in matched_meshes(measuring.switched(test, condition, console, report)[0]):
+                    need(mesh, wanted)
+    for k in sorted({k for _, wanted in needed.values() for k in wanted}, reverse=True):
+        meshes = [mesh for mesh, wanted in needed.values() if k in wanted]
+        fill_cache(meshes, k, cache, workers=measuring.options["workers"], progress=report)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,6 +50,7 @@ def trained_runs(
     cache: bool,
     workers: int | None,
     capture: bool | None = None,
+    finished: Callable[[Run], None] | None = None,
 ) -> tuple[list[Run], list[Failed]]:
     """Train every run of every series; the finished runs, and those that failed.
 
@@ -60,6 +61,7 @@ def trained_runs(
     data : folder of the data sets
     folder : of the runs
     capture : see `train`
+    finished : called with each run that was trained now, before the next one begins
     """
     check_folder(folder, WRITES, data_files(data))
     check_torch(device)
@@ -101,6 +103,8 @@ def trained_runs(
                 else:
                     runs.append(result)
                     console.say(f"{of_all}: {_described(result)}")
+                    if finished is not None and result.trained:
+                        finished(result)
         except KeyboardInterrupt:
             console.note("run the same command again to resume: finished runs are kept")
             console.finish({"complete": False, "runs_done": len(runs), "folder": folder, "notes": console.notes})
