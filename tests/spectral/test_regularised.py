@@ -45,6 +45,18 @@ def test_the_gradient_reaches_the_descriptors(problem) -> None:
     assert torch.autograd.gradcheck(solved, inputs)
 
 
+def test_single_precision_is_solved_in_double_precision() -> None:
+    # smooth descriptors: little of high frequencies, and half as many as there are frequencies
+    generator = torch.Generator().manual_seed(0)
+    decay = torch.arange(1.0, 41)[:, None] ** -2
+    of_part, of_whole = (torch.randn(40, 20, generator=generator) * decay for _ in range(2))
+    given = of_part, of_whole, torch.linspace(0, 700, 40), torch.linspace(0, 500, 40)
+    found = regularised_map(*given)
+    assert found.dtype == torch.float32
+    expected = regularised_map(*(tensor.double().numpy() for tensor in given))
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
+
+
 def test_rows_and_their_gradients_are_those_of_dense_systems() -> None:
     torch.manual_seed(0)
     F = torch.randn(6, 4, dtype=torch.float64)

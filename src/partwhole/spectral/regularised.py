@@ -58,21 +58,24 @@ def regularised_map(
             f"the coefficients have shapes {tuple(of_part.shape)} and {tuple(of_whole.shape)}; give a row an eigenfunction "
             "and a column a descriptor, as many of the part as of the whole"
         )
+    kind = of_whole.dtype
+    if not isinstance(of_whole, np.ndarray):
+        # features are smooth, so there is little of high frequencies in them: single precision would lose the map there
+        given = of_part, of_whole, part_values, whole_values
+        of_part, of_whole, part_values, whole_values = (tensor.double() for tensor in given)
     D = penalties(part_values, whole_values, penalty=penalty)
     if tuple(D.shape) != (of_part.shape[0], of_whole.shape[0]):
         raise ValueError(
             f"there are {tuple(D.shape)} eigenvalues of part and whole, and coefficients of "
             f"{(of_part.shape[0], of_whole.shape[0])} eigenfunctions; give as many"
         )
-    if isinstance(of_whole, np.ndarray):
-        gram, right = of_whole @ of_whole.T, of_part @ of_whole.T
+    gram, right = of_whole @ of_whole.T, of_part @ of_whole.T
+    if isinstance(gram, np.ndarray):
         systems = gram[None] + weight * D[:, None, :] * np.eye(D.shape[1])
         return np.linalg.solve(systems, right[:, :, None])[:, :, 0]
     from partwhole.spectral.systems import solve_rows
 
-    # features are smooth, so there is little of high frequencies in them: single precision would lose the map there
-    F, G = of_whole.double(), of_part.double()
-    return solve_rows(F @ F.T, weight * D.double(), G @ F.T).to(of_whole.dtype)
+    return solve_rows(gram, weight * D, right).to(kind)
 
 
 def penalties(part_values: Array, whole_values: Array, *, penalty: Penalty = "resolvent") -> Array:

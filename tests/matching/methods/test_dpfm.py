@@ -67,6 +67,20 @@ def test_the_overlap_is_where_the_part_lies(prepared) -> None:
     assert np.isfinite(share)
 
 
+@pytest.mark.gpu
+def test_the_overlap_does_not_depend_on_rounded_products(prepared) -> None:
+    part, whole = prepared.surfaces(*prepared.pairs[0])
+    nearest = torch.cdist(part.points, whole.points).argmin(dim=1)
+    part = part.with_truth(nearest, part.mass / part.mass.sum())
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    try:
+        found = overlap_of(part.to("cuda"), whole.to("cuda")).cpu()
+    finally:
+        torch.set_float32_matmul_precision(before)
+    assert (found == overlap_of(part, whole)).float().mean() > 0.99
+
+
 def test_wrong_arguments(prepared) -> None:
     _, whole = prepared.surfaces(*prepared.pairs[0])
     with pytest.raises(ValueError, match="features=6 must be a multiple of 4"):

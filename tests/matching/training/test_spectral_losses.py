@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
 
 from partwhole.matching import OrthogonalityLoss, soft_map
 from partwhole.matching.training.spectral_losses import MapLoss, MapSolve, SpectralLoss
@@ -57,6 +58,27 @@ def test_what_is_not_known_does_not_count(surfaces, features) -> None:
 def test_gradients_reach_the_features(loss, surfaces, features) -> None:
     value(loss, features, surfaces).backward()
     assert all(one.grad is not None and one.grad.isfinite().all() and one.grad.any() for one in features)
+
+
+def test_products_of_the_solve_are_not_rounded(surfaces, features) -> None:
+    seen: list[tuple[int, str]] = []
+
+    class Watch(TorchFunctionMode):
+        def __torch_function__(self, function, types, arguments=(), knobs=None):
+            if function in (torch.Tensor.matmul, torch.Tensor.__matmul__):
+                seen.append((max(arguments[0].shape), torch.get_float32_matmul_precision()))
+            return function(*arguments, **(knobs or {}))
+
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    try:
+        with Watch():
+            SOLVE(*reversed(features), *reversed(surfaces))
+        assert torch.get_float32_matmul_precision() == "high"
+    finally:
+        torch.set_float32_matmul_precision(before)
+    # of the features of both surfaces; what follows is in double precision
+    assert {(len(surface), "highest") for surface in surfaces} <= set(seen)
 
 
 def test_the_terms_add_up(surfaces, features) -> None:

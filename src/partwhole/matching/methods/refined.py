@@ -8,26 +8,29 @@ from typing import Literal, get_args
 import numpy as np
 import torch
 from jaxtyping import Int
+from torch import Tensor
 
 from partwhole.matching.methods.axiomatic import basis_of, spectral_comparison
-from partwhole.matching.network.surface import SurfacePair
-from partwhole.matching.readout.maps import Comparison
+from partwhole.matching.network.surface import Surface, SurfacePair
+from partwhole.matching.readout.maps import Comparison, functional_map_of, zoomed_out
 from partwhole.matching.search.method import Method, PairMethod
 from partwhole.matching.search.search import search
 from partwhole.mesh import farthest_points
-from partwhole.spectral import functional_map, kernel_matching, zoomout
+from partwhole.spectral import functional_map, kernel_matching
 from partwhole.store.arguments import check_whole_number
 from partwhole.store.storage import hash_of
 
 Refinement = Literal["zoomout", "pmf"]
 # farthest points of the whole that all but the last assignment of PMF are made between
 _SAMPLES = 1000
+# of ZoomOut: eigenpairs of the whole to begin with, and to add each time
+_START, _STEP = 20, 5
 
 
 class RefinedMethod(PairMethod):
     """A method, and what is done with its maps.
 
-    "zoomout" is ZoomOut in its form for parts, from 20 eigenpairs on (`partwhole.spectral.zoomout`); it makes a map smooth.
+    "zoomout" is ZoomOut in its form for parts, from 20 eigenpairs on, as `partwhole.spectral.zoomout`; it makes a map smooth.
     "pmf" takes no two vertices of the part to the same place (`partwhole.spectral.kernel_matching`).
 
     Parameters
@@ -64,23 +67,35 @@ class RefinedMethod(PairMethod):
         return hash_of({"method": self.method.fingerprint(), "by": self.by, "eigenpairs": self._eigenpairs})
 
     def compare_pair(self, pair: SurfacePair) -> Comparison:
-        start = self._started(pair)
-        part, whole = basis_of(pair.part, self._eigenpairs), basis_of(pair.whole, self._eigenpairs)
+        nearest = self._started(pair)
         if self.by == "zoomout":
-            found = zoomout(start, part, whole, start=min(20, len(whole)))
-            return spectral_comparison(found.functional_map, pair)
+            return _zoomed(nearest, *(_first(surface, self._eigenpairs) for surface in (pair.part, pair.whole)))
+        start = nearest.cpu().numpy().astype(np.int64)
+        part, whole = basis_of(pair.part, self._eigenpairs), basis_of(pair.whole, self._eigenpairs)
         samples = _samples(pair)
         matched = kernel_matching(start, part, whole, part_samples=samples[0], whole_samples=samples[1]).vertex_map
         compared = spectral_comparison(functional_map(matched, part, whole), pair)
         return replace(compared, vertex_map=torch.tensor(matched, device=pair.part.mass.device))
 
-    def _started(self, pair: SurfacePair) -> Int[np.ndarray, "p"]:
+    def _started(self, pair: SurfacePair) -> Int[Tensor, "p"]:
         """The map of the method."""
         if isinstance(self.method, PairMethod):
-            nearest = self.method.compare_pair(pair).nearest()
-        else:
-            nearest = search(self.method, pair).chosen.nearest
-        return nearest.cpu().numpy().astype(np.int64)
+            return self.method.compare_pair(pair).nearest()
+        return search(self.method, pair).chosen.nearest
+
+
+def _first(surface: Surface, k: int) -> Surface:
+    """The same with its first k eigenpairs."""
+    return replace(surface, values=surface.values[:k], functions=surface.functions[:, :k].contiguous())
+
+
+def _zoomed(nearest: Int[Tensor, "p"], part: Surface, whole: Surface) -> Comparison:
+    """The map after ZoomOut, and the functions on both surfaces that it goes by; where the surfaces are, on a GPU too."""
+    k = whole.values.shape[-1]
+    vertex_map = zoomed_out(nearest, part, whole, start=min(_START, k), step=_STEP)
+    rank = max(1, int((part.values < whole.values.max()).sum()))
+    C = functional_map_of(vertex_map, part, whole, k)[:rank]
+    return Comparison(part.functions[:, :rank], whole.functions @ C.T, vertex_map=vertex_map)
 
 
 def _samples(pair: SurfacePair) -> tuple[Int[np.ndarray, "s"], Int[np.ndarray, "t"]]:
