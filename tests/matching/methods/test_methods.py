@@ -15,6 +15,7 @@ from partwhole.matching import Comparison, PairMethod, TrainingConfig, method_na
 from partwhole.matching.methods import FSP, PFM, DescriptorMaps, RefinedMethod, built_in_method
 from partwhole.matching.network.surface import SurfacePair
 from partwhole.matching.network.weights import check_method_name, model_path
+from partwhole.spectral import eigenpairs, zoomout
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +43,16 @@ def test_each_matches_better_than_chance_and_in_any_pose(pair, name) -> None:
     assert found.macro < 0.3
     turned = pw.evaluate(method, with_parts_turned([pair]), read_out="features")
     assert turned.macro == pytest.approx(found.macro, abs=0.05)
+
+
+def test_zoomout_is_that_of_spectral_geometry(pair) -> None:
+    part, whole = pair.part, pair.whole
+    found = pw.match(part, whole, model=quick()["descriptors+zoomout"], read_out="features").vertex_map
+    start = pw.match(part, whole, model=quick()["descriptors"], read_out="features").vertex_map
+    unit = whole.area**-0.5
+    bases = (eigenpairs(mesh.scaled(unit), 60) for mesh in (part, whole))
+    expected = zoomout(start, *bases, start=20).vertex_map
+    assert (found == expected).mean() > 0.95
 
 
 def test_by_name_and_by_object_the_map_is_the_same(pair) -> None:
