@@ -6,6 +6,7 @@ import ast
 import builtins
 import dataclasses
 import functools
+import gc
 import importlib
 import os
 import sys
@@ -23,6 +24,7 @@ from jaxtyping import install_import_hook
 from jaxtyping._storage import get_shape_memo
 
 os.environ.setdefault("MPLBACKEND", "agg")  # no test may need a screen
+gc.disable()  # until all tests are found: what is imported and collected stays
 
 
 class _KernelsAsTheyAre(MetaPathFinder):
@@ -152,6 +154,12 @@ def pytest_collection(session: pytest.Session) -> None:
     for place in ("shapes.bodies.body", "shapes.bodies", "synthetic.generated", ""):
         module = importlib.import_module(f"partwhole.datasets.{place}".rstrip("."))
         module.make_body = make_body_once  # type: ignore[attr-defined]
+
+
+def pytest_collection_finish() -> None:
+    """What is there by now is there to the end; to look through it for garbage would take longer than many a test."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_configure(config: pytest.Config) -> None:
