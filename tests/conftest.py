@@ -19,6 +19,7 @@ from typing import Any
 
 import jaxtyping
 import pytest
+from beartype import BeartypeConf, beartype
 from hypothesis import HealthCheck, settings
 from jaxtyping import install_import_hook
 from jaxtyping._storage import get_shape_memo
@@ -59,23 +60,28 @@ def _types_named(function: FunctionType) -> list[object] | None:
 
 
 def _checked(function: Any = None, *, typechecker: Any = None) -> Any:
-    """As jaxtyped does, each call is a scope of its own for the names of dimensions; but nothing is checked twice.
-
-    jaxtyped binds all arguments and checks them again with the result. That took a quarter of the time of the tests.
-    """
+    """jaxtyped, but a function without arrays has no shapes to compare, and is left to the type checker."""
     if function is None:
         return functools.partial(_checked, typechecker=typechecker)
     if isinstance(function, type):
         # the __init__ of a dataclass; one that is written out is checked already
         if dataclasses.is_dataclass(function) and not hasattr(function.__init__, "__wrapped__"):
-            function.__init__ = _checked(function.__init__, typechecker=typechecker)  # type: ignore[misc]
+            function.__init__ = _checked_once(function.__init__)  # type: ignore[misc]
         return function
     named = _types_named(function)
-    if named is None:
-        return _jaxtyped(function, typechecker=typechecker)
-    checked = typechecker(function)
-    if not any("jaxtyping" in repr(thing) for thing in named):
-        return checked
+    if named is None or any("jaxtyping" in repr(thing) for thing in named):
+        return _checked_once(function)
+    return typechecker(function)
+
+
+def _checked_once(function: Any) -> Any:
+    """As jaxtyped does, each call is a scope of its own for the names of dimensions; but nothing is checked twice.
+
+    jaxtyped binds all arguments and checks them again with the result. That took a quarter of the time of the tests.
+    """
+    if _types_named(function) is None:
+        return _jaxtyped(function, typechecker=_typechecker)
+    checked = _typechecker(function)
 
     @functools.wraps(function)
     def in_its_own_scope(*args: Any, **kwargs: Any) -> Any:
@@ -125,6 +131,7 @@ def _is_array(annotation: Any, thing: Any) -> bool:
 # Every annotated function of the library is checked by beartype while the tests run, array shapes included. An int may
 # stand where a float is asked for, as type checkers have it.
 _SCOPE = jaxtyping.jaxtyped("context")
+_typechecker = beartype(conf=BeartypeConf(is_pep484_tower=True, violation_type=jaxtyping.TypeCheckError))
 _jaxtyped, jaxtyping.jaxtyped = jaxtyping.jaxtyped, _checked
 _arrays = type(jaxtyping.AbstractArray)
 _asked_jaxtyping, _arrays.__instancecheck__ = _arrays.__instancecheck__, _is_array  # type: ignore[method-assign]

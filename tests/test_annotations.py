@@ -36,7 +36,7 @@ def test_types_are_checked() -> None:
 def test_shapes_and_kinds_of_arrays_are_checked(vertices: Any, what_is_wrong: str) -> None:
     for _ in range(2):  # a check that has passed is not asked for again; one that failed is
         corner_angles(np.eye(3), FACES)
-        with pytest.raises(BeartypeCallHintViolation, match=f"(?s)vertices.*{what_is_wrong}"):
+        with pytest.raises(TypeCheckError, match=f"(?s)vertices.*{what_is_wrong}"):
             corner_angles(vertices, FACES)
 
 
@@ -65,17 +65,17 @@ def test_dimensions_of_one_name_have_one_size_in_a_call() -> None:
     for size in (0, 2, 3):
         right, long = np.zeros((size, 5)), np.zeros((size + 1, 5))
         assert product(np.zeros((4, size)), right, wrong=False).shape == (4, 5)
-        with pytest.raises(BeartypeCallHintViolation, match=f"does not equal the existing value of {size}"):
+        with pytest.raises(TypeCheckError, match=f"does not equal the existing value of {size}"):
             product(np.zeros((4, size)), long, wrong=False)
-        with pytest.raises(BeartypeCallHintViolation, match=r"(?s) return .*does not equal the existing value of 4"):
+        with pytest.raises(TypeCheckError, match=r"(?s) return .*does not equal the existing value of 4"):
             product(np.zeros((4, size)), right, wrong=True)
 
 
 def test_dataclasses_and_properties_are_checked() -> None:
     assert Coloured(np.eye(3), np.zeros(3)).brightness.shape == (3,)
-    with pytest.raises(BeartypeCallHintViolation, match="does not equal the existing value of 3"):
+    with pytest.raises(TypeCheckError, match="does not equal the existing value of 3"):
         Coloured(np.eye(3), np.zeros(4))
-    with pytest.raises(BeartypeCallHintViolation, match="2 dimensions, not the 1"):
+    with pytest.raises(TypeCheckError, match="2 dimensions, not the 1"):
         _ = Coloured(np.eye(3), np.zeros((3, 4))).brightness
 
 
