@@ -25,7 +25,6 @@ from jaxtyping import install_import_hook
 from jaxtyping._storage import get_shape_memo
 
 os.environ.setdefault("MPLBACKEND", "agg")  # no test may need a screen
-gc.disable()  # until all tests are found: what is imported and collected stays
 
 
 class _KernelsAsTheyAre(MetaPathFinder):
@@ -66,20 +65,21 @@ def _checked(function: Any = None, *, typechecker: Any = None) -> Any:
     if isinstance(function, type):
         # the __init__ of a dataclass; one that is written out is checked already
         if dataclasses.is_dataclass(function) and not hasattr(function.__init__, "__wrapped__"):
-            function.__init__ = _checked_once(function.__init__)  # type: ignore[misc]
+            init: Any = function.__init__  # type: ignore[misc]
+            function.__init__ = _checked_once(init, _types_named(init))  # type: ignore[misc]
         return function
     named = _types_named(function)
     if named is None or any("jaxtyping" in repr(thing) for thing in named):
-        return _checked_once(function)
+        return _checked_once(function, named)
     return typechecker(function)
 
 
-def _checked_once(function: Any) -> Any:
+def _checked_once(function: FunctionType, named: list[object] | None) -> Any:
     """As jaxtyped does, each call is a scope of its own for the names of dimensions; but nothing is checked twice.
 
-    jaxtyped binds all arguments and checks them again with the result. That took a quarter of the time of the tests.
+    jaxtyped binds all arguments at every call, and checks them a second time with the result.
     """
-    if _types_named(function) is None:
+    if named is None:
         return _jaxtyped(function, typechecker=_typechecker)
     checked = _typechecker(function)
 
@@ -151,6 +151,7 @@ def pytest_collection(session: pytest.Session) -> None:
     """Bodies take a second each to make and never change: all tests of a process that ask for the same one share it."""
     if session.config.getoption("numprocesses", None) and not hasattr(session.config, "workerinput"):
         return  # this process hands tests out, and runs none
+    gc.disable()  # until all tests are found: what is imported and collected stays
     make_body = importlib.import_module("partwhole.datasets.shapes.bodies.body").make_body
     kept_body = functools.lru_cache(maxsize=100)(make_body)
 
