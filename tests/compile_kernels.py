@@ -41,8 +41,7 @@ def _compile_types() -> None:
     for n in (40, 510):  # large matrices are treated otherwise, and so are weights of which most are 0
         points = np.random.default_rng(0).random((n, 2))
         distances = np.linalg.norm(points[:, None] - points, axis=2)
-        i = np.arange(n)
-        near = (abs(i[:, None] - i) < 20) & ((i[:, None] < n / 2) == (i < n / 2))
+        near = abs(np.arange(n)[:, None] - np.arange(n)) < 20
         for dtype in (np.float32, np.float64):
             D = distances.astype(dtype)
             classical_scaling(D)
