@@ -11,6 +11,9 @@ REQUIREMENTS := pyproject.toml constraints.txt
 # two workers: more do not help, since numba compiles each kernel once per machine
 WORKERS ?= 2
 
+# Bytecode is kept, also where that is turned off: tests start Python a hundred times, and each would compile all modules.
+export PYTHONDONTWRITEBYTECODE :=
+
 # The build backend is installed first, at its pinned version, and the package is built without isolation; otherwise
 # pip would fetch whichever backend is newest.
 define install
@@ -70,8 +73,9 @@ clean:  ## remove environments, caches and everything that was built
 
 .venv/.ready-to-test: $(REQUIREMENTS)
 	$(call install,.venv,$(TEST_EXTRAS))
-	@echo "compiling kernels ..."
+	@echo "compiling kernels and tests ..."
 	@$(BIN)/python tests/compile_kernels.py
+	@$(BIN)/pytest --collect-only --quiet --doctest-modules tests src > /dev/null || true
 	@touch .venv/.ready-to-run
 
 .venv-bench/.ready-to-bench: $(REQUIREMENTS)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import builtins
+import dataclasses
 import functools
+import gc
 import importlib
 import os
 import sys
@@ -17,8 +19,10 @@ from typing import Any
 
 import jaxtyping
 import pytest
+from beartype import BeartypeConf, beartype
 from hypothesis import HealthCheck, settings
 from jaxtyping import install_import_hook
+from jaxtyping._storage import get_shape_memo
 
 os.environ.setdefault("MPLBACKEND", "agg")  # no test may need a screen
 
@@ -38,34 +42,99 @@ class _KernelsAsTheyAre(MetaPathFinder):
         return None
 
 
-def _may_name_arrays(function: FunctionType) -> bool:
-    """Whether an annotation names a type of arrays, or anything that can't be looked up here."""
+def _types_named(function: FunctionType) -> list[object] | None:
+    """What the annotations of a function name; None if a name can't be looked up here, as those for mypy alone."""
     known = {**vars(builtins), **function.__globals__}
+    types: list[object] = []
     for annotation in function.__annotations__.values():
-        tree = ast.parse(annotation, mode="eval") if isinstance(annotation, str) else None
-        names = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)] if tree else []
-        if tree is None or any(name not in known or "jaxtyping" in repr(known[name]) for name in names):
-            return True
-    return False
+        if not isinstance(annotation, str):
+            types.append(annotation)
+            continue
+        for node in ast.walk(ast.parse(annotation, mode="eval")):
+            if isinstance(node, ast.Name):
+                if node.id not in known:
+                    return None
+                types.append(known[node.id])
+    return types
 
 
 def _checked(function: Any = None, *, typechecker: Any = None) -> Any:
-    """jaxtyped, but a function without arrays has no shapes to compare, and is left to the type checker.
-
-    Comparing shapes binds all arguments at every call, which took a quarter of the time of the tests.
-    """
+    """jaxtyped, but a function without arrays has no shapes to compare, and is left to the type checker."""
     if function is None:
         return functools.partial(_checked, typechecker=typechecker)
-    if isinstance(function, FunctionType) and not _may_name_arrays(function):
-        return typechecker(function)
-    if isinstance(function, type) and hasattr(function.__init__, "__wrapped__"):
-        return function  # a dataclass that wrote its own __init__, which is checked already
-    return _jaxtyped(function, typechecker=typechecker)
+    if isinstance(function, type):
+        # the __init__ of a dataclass; one that is written out is checked already
+        if dataclasses.is_dataclass(function) and not hasattr(function.__init__, "__wrapped__"):
+            init: Any = function.__init__  # type: ignore[misc]
+            function.__init__ = _checked_once(init, _types_named(init))  # type: ignore[misc]
+        return function
+    named = _types_named(function)
+    if named is None or any("jaxtyping" in repr(thing) for thing in named):
+        return _checked_once(function, named)
+    return typechecker(function)
+
+
+def _checked_once(function: FunctionType, named: list[object] | None) -> Any:
+    """As jaxtyped does, each call is a scope of its own for the names of dimensions; but nothing is checked twice.
+
+    jaxtyped binds all arguments at every call, and checks them a second time with the result.
+    """
+    if named is None:
+        return _jaxtyped(function, typechecker=_typechecker)
+    checked = _typechecker(function)
+
+    @functools.wraps(function)
+    def in_its_own_scope(*args: Any, **kwargs: Any) -> Any:
+        with _SCOPE:
+            return checked(*args, **kwargs)
+
+    return in_its_own_scope
+
+
+def _sizes(annotation: Any) -> tuple[int | str | None, ...] | None:
+    """What an annotation says of each dimension: its size, its name or nothing; None if it says more than that."""
+    sizes: list[int | str | None] = []
+    for word in annotation.dim_str.split():
+        if word != "_" and not word.isdecimal() and not (word.isidentifier() and word[0] != "_"):
+            return None
+        sizes.append(None if word == "_" else int(word) if word.isdecimal() else word)
+    return tuple(sizes)
+
+
+def _is_array(annotation: Any, thing: Any) -> bool:
+    """As jaxtyping says; but it is asked for each kind of array once, and then sizes are all that is compared.
+
+    It is also asked about all that does not fit, and finds the words for it.
+    """
+    kinds = annotation.__dict__.get("kinds")
+    if kinds is None:
+        annotation.kinds = kinds = {}
+    kind = type(thing), getattr(thing, "dtype", None)
+    sizes = kinds.get(kind)
+    if sizes is not None and len(sizes) == len(thing.shape):
+        known = get_shape_memo()[0]
+        new: dict[str, int] = {}
+        for asked, size in zip(sizes, thing.shape, strict=True):
+            if isinstance(asked, str):
+                asked = known[asked] if asked in known else new.setdefault(asked, size)
+            if asked is not None and asked != size:
+                break
+        else:
+            known.update(new)
+            return True
+    right = _asked_jaxtyping(annotation, thing)
+    if right and kind not in kinds:
+        kinds[kind] = _sizes(annotation)
+    return right
 
 
 # Every annotated function of the library is checked by beartype while the tests run, array shapes included. An int may
 # stand where a float is asked for, as type checkers have it.
+_SCOPE = jaxtyping.jaxtyped("context")
+_typechecker = beartype(conf=BeartypeConf(is_pep484_tower=True, violation_type=jaxtyping.TypeCheckError))
 _jaxtyped, jaxtyping.jaxtyped = jaxtyping.jaxtyped, _checked
+_arrays = type(jaxtyping.AbstractArray)
+_asked_jaxtyping, _arrays.__instancecheck__ = _arrays.__instancecheck__, _is_array  # type: ignore[method-assign]
 assert "partwhole" not in sys.modules, "partwhole was imported before its annotations could be checked"
 install_import_hook("partwhole", "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
 sys.meta_path.insert(0, _KernelsAsTheyAre())
@@ -82,6 +151,7 @@ def pytest_collection(session: pytest.Session) -> None:
     """Bodies take a second each to make and never change: all tests of a process that ask for the same one share it."""
     if session.config.getoption("numprocesses", None) and not hasattr(session.config, "workerinput"):
         return  # this process hands tests out, and runs none
+    gc.disable()  # until all tests are found: what is imported and collected stays
     make_body = importlib.import_module("partwhole.datasets.shapes.bodies.body").make_body
     kept_body = functools.lru_cache(maxsize=100)(make_body)
 
@@ -92,6 +162,12 @@ def pytest_collection(session: pytest.Session) -> None:
     for place in ("shapes.bodies.body", "shapes.bodies", "synthetic.generated", ""):
         module = importlib.import_module(f"partwhole.datasets.{place}".rstrip("."))
         module.make_body = make_body_once  # type: ignore[attr-defined]
+
+
+def pytest_collection_finish() -> None:
+    """What is there by now is there to the end; to look through it for garbage would take longer than many a test."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_configure(config: pytest.Config) -> None:

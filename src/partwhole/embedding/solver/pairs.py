@@ -100,7 +100,9 @@ class ListedPairs:
         n = len(self)
         weights = self.matrix[members][:, members]
         distances = sparse.csr_array((self.distances, self.other, self.begin), shape=(n, n))[members][:, members]
-        return ListedPairs(weights.indptr, weights.indices, distances.data, weights.data)
+        return ListedPairs(
+            weights.indptr.astype(np.int64), weights.indices.astype(np.int32), distances.data, weights.data
+        )
 
 
 WeightedPairs = DensePairs | ListedPairs

@@ -76,7 +76,7 @@ def exact_topology(
 
     An edge longer than the other two of a triangle together is shortened to their sum: no shortest path is longer.
     """
-    faces = np.ascontiguousarray(faces, dtype=np.int64)
+    faces = np.array(faces, dtype=np.int64, order="C")  # a copy: for arrays to read, kernels would be compiled again
     edge_lengths = np.array(edge_lengths, dtype=np.float64)
     edge_lengths[edge_lengths < _NO_LENGTH * edge_lengths.max(initial=0.0)] = 0.0
     edge_lengths = _closed(edge_lengths, opposite_edges)

@@ -323,7 +323,7 @@ def render(
     for group in dots:
         centres = projection(np.asarray(group.points, np.float64).reshape(-1, 3))
         radius = group.radius * supersample
-        raster.draw_balls(picture, near, centres, rgb(group.color), radius, projection.scale, 0.01)
+        raster.draw_balls(picture, near, centres, rgb(group.color), float(radius), projection.scale, 0.01)
     return _averaged(picture, supersample, background)
 
 
