@@ -253,9 +253,14 @@ def calibrated(pairs: Measured) -> Rule:
     slope, even = minimize(surprise, [2.0, np.log(RIGHT)], method="Nelder-Mead").x
     seen = calibration(-log, np.concatenate(errors))
     print(f"pairs that a rule has not seen: {seen}, AUC {seen.auc:.3f}")
-    rule = fitted(pairs)
     return replace(
-        rule, presupposes=presupposed(), even=float(f"{np.exp(even):.4g}"), slope=float(f"{slope:.4g}"), of_map=of_map
+        fitted(pairs),
+        presupposes=presupposed("registration"),
+        even=float(f"{np.exp(even):.4g}"),
+        slope=float(f"{slope:.4g}"),
+        of_map=of_map,
+        # the read-out of `cues_and_errors`
+        read_out="registration",
     )
 
 
