@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from partwhole.engines.options import EngineOptions
-from partwhole.engines.run import Lost
+from partwhole.engines.options import EngineOptions, Lost
 from partwhole.engines.worker import ONE_THREAD, one_thread
 from partwhole.store.arguments import how_to_install
 
