@@ -83,8 +83,8 @@ BothPartialOption = Annotated[
     bool,
     typer.Option(
         "--both-partial",
-        help="PART and WHOLE are two parts of one whole that is not there: find what they share. The model is any-pose, or "
-        "another that does not see how surfaces lie in space.",
+        help="PART and WHOLE are two incomplete scans of one surface: find what they share. The model is any-pose, or "
+        "another one whose features do not depend on orientation.",
     ),
 ]
 

@@ -49,7 +49,9 @@ def parts(
     split: Annotated[
         Literal["train", "test"], typer.Option(help="Parts 1 to 9 of each class, or 10 to 12, with each other.")
     ] = "test",
-    most: Annotated[int | None, typer.Option(min=1, help="So many pairs of CUTS, evenly; all if not given.")] = None,
+    most: Annotated[
+        int | None, typer.Option(min=1, help="Number of pairs of CUTS, spread evenly; all if not given.")
+    ] = None,
     pairs: Annotated[int, typer.Option(min=1, help="Pairs of bodies for each overlap.")] = 4,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the results.")] = Path(
         "reproduce-parts"
