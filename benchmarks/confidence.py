@@ -33,7 +33,18 @@ from partwhole.datasets.synthetic.retriangulated import face_pairs, people_pairs
 from partwhole.evaluation import Calibration, calibration, calibration_plot
 from partwhole.matching.confidence.constants import DOUBTFUL, LARGEST_ERROR, RIGHT
 from partwhole.matching.confidence.fit import warnings_about
-from partwhole.matching.confidence.rule import NAMES, Cues, Rule, expected_error, judged, presupposed, rule_for, stacked
+from partwhole.matching.confidence.rule import (
+    NAMES,
+    Cues,
+    MapRule,
+    Rule,
+    expected_error,
+    judged,
+    map_cues,
+    presupposed,
+    rule_for,
+    stacked,
+)
 from partwhole.matching.evaluation import MeasuredMap, cues_and_errors
 from partwhole.matching.matcher import Matcher
 from partwhole.matching.network.weights import model_path, read_tensors, write_tensors
