@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -41,3 +43,44 @@ def test_make_commands_in_a_page_exist(page: Path) -> None:
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     named = set(re.findall(r"(?:`|\$ |^)make ([a-z]+)", page.read_text(), re.MULTILINE))
     assert named <= targets
+
+
+# folders whose `__init__` names what users import
+PUBLIC = [
+    "partwhole",
+    *(
+        f"partwhole.{folder}"
+        for folder in (
+            "criterion",
+            "datasets",
+            "deformation",
+            "embedding",
+            "engines",
+            "evaluation",
+            "geodesics",
+            "matching",
+            "matching.methods",
+            "mesh",
+            "registration",
+            "spectral",
+            "transfer",
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize("package", PUBLIC)
+def test_the_glossary_has_every_public_class(package: str) -> None:
+    named = set(re.findall(r"\w+", (ROOT / "docs" / "glossary.md").read_text()))
+    module = import_module(package)
+    assert [name for name in module.__all__ if inspect.isclass(getattr(module, name)) and name not in named] == []
+
+
+@pytest.mark.parametrize("package", PUBLIC)
+def test_the_reference_has_every_public_class_and_function(package: str) -> None:
+    reference = (ROOT / "docs" / "api.md").read_text()
+    if f".. automodule:: {package}\n" in reference:
+        return
+    named, module = set(re.findall(r"\w+", reference)), import_module(package)
+    held = {name: getattr(module, name) for name in module.__all__}
+    assert [k for k, v in held.items() if (inspect.isclass(v) or inspect.isfunction(v)) and k not in named] == []

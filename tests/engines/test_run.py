@@ -143,7 +143,7 @@ def test_dask_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_scheduler_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr("partwhole.engines.cluster._PATIENCE", "1s")
+    monkeypatch.setattr("partwhole.engines.cluster.PATIENCE", "1s")
     with pytest.raises(ValueError, match=r"no dask scheduler answers at tcp://127\.0\.0\.1:9"):
         list(run_tasks(str, [1], EngineOptions("dask", scheduler="tcp://127.0.0.1:9")))
 

@@ -51,9 +51,9 @@ def test_a_plane_has_one_cosine() -> None:
 
 def test_every_neighbour_counts_once(body) -> None:
     from partwhole.spectral.cpu.shot import shot_histograms
-    from partwhole.spectral.shot import _within
+    from partwhole.spectral.shot import neighbours_within
 
-    starts, neighbours = _within(body.vertices, 0.1)
+    starts, neighbours = neighbours_within(body.vertices, 0.1)
     frames = local_frames(body, radius=0.1)
     counted = shot_histograms(
         np.ascontiguousarray(body.vertices),

@@ -4,7 +4,7 @@ A task writes its own result, atomically, and looks first whether it is there: w
 call again does what is missing and nothing else. What it returns is small.
 """
 
-from partwhole.engines.options import Engine, EngineOptions, Shard
-from partwhole.engines.run import Lost, run_tasks
+from partwhole.engines.options import Engine, EngineOptions, Lost, Shard
+from partwhole.engines.run import run_tasks
 
 __all__ = ["Engine", "EngineOptions", "Lost", "Shard", "run_tasks"]

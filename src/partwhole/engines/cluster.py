@@ -12,15 +12,14 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from partwhole.engines.options import EngineOptions
-from partwhole.engines.run import Lost
+from partwhole.engines.options import EngineOptions, Lost
 from partwhole.engines.worker import ONE_THREAD, one_thread
 from partwhole.store.arguments import how_to_install
 
 # tasks that a worker has: one that it does, and the next
 _IN_FLIGHT = 2
 # seconds until a scheduler that does not answer counts as gone
-_PATIENCE = "20s"
+PATIENCE = "20s"
 
 
 def run_on_cluster(
@@ -100,12 +99,12 @@ def _client(distributed: Any, options: EngineOptions) -> Iterator[Any]:
 
     settings = {
         "distributed.scheduler.allowed-failures": options.allowed_failures,
-        "distributed.comm.timeouts.connect": _PATIENCE,
+        "distributed.comm.timeouts.connect": PATIENCE,
     }
     with dask.config.set(settings), _quiet("distributed"):
         if options.scheduler is not None:
             try:
-                client = distributed.Client(options.scheduler, timeout=_PATIENCE, set_as_default=False)
+                client = distributed.Client(options.scheduler, timeout=PATIENCE, set_as_default=False)
             except (OSError, ValueError) as error:
                 raise ValueError(
                     f"no dask scheduler answers at {options.scheduler} ({type(error).__name__}); start one with `dask "

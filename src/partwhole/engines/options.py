@@ -1,4 +1,4 @@
-"""Where tasks run: the engine with its options, as one group."""
+"""Where tasks run: the engine with its options, as one group; and what stands for a task that could not be run."""
 
 from __future__ import annotations
 
@@ -82,3 +82,10 @@ class EngineOptions:
     def has(self, index: int) -> bool:
         """Whether this run does the task of this number."""
         return self.shard is None or self.shard.has(index)
+
+
+@dataclass(frozen=True)
+class Lost:
+    """What stands for the result of a task whose process died again and again."""
+
+    reason: str

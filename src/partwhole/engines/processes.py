@@ -12,8 +12,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from partwhole.engines.options import EngineOptions
-from partwhole.engines.run import Lost
+from partwhole.engines.options import EngineOptions, Lost
 from partwhole.engines.worker import ONE_THREAD, environment
 
 # seconds that a worker without a task gets to leave by itself

@@ -8,14 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from partwhole.engines.options import EngineOptions
-
-
-@dataclass(frozen=True)
-class Lost:
-    """What stands for the result of a task whose process died again and again."""
-
-    reason: str
+from partwhole.engines.options import EngineOptions, Lost
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from partwhole.geodesics.distances import DistanceMethod
 from partwhole.mesh.landmarks import LandmarkPair
 from partwhole.store.arguments import check_number, check_whole_number, in_short
 
@@ -25,7 +26,6 @@ Mask = Literal["soft", "binary"]
 MaskedSides = Literal["part", "both"]
 Axis = Literal["x", "y", "z"]
 Precision = Literal["float16", "tf32", "float32"]
-Distances = Literal["fast_marching", "dijkstra", "exact"]
 ReadOut = Literal["features", "spectral", "zoomout", "lateration", "registration"]
 # the default
 READ_OUT: ReadOut = "registration"
@@ -114,7 +114,7 @@ class LossConfig(Group):
     criterion: MaskedBy = "wormhole"
     mask: Mask = "soft"
     masked_sides: MaskedSides = "part"
-    distances: Distances = "fast_marching"
+    distances: DistanceMethod = "fast_marching"
     low_pass: int | None = _count(None, most=_MOST_EIGENPAIRS)
     map_eigenpairs: int = _count(200, most=_MOST_EIGENPAIRS)
     distortion_weight: float = _not_negative(1e3)

@@ -364,7 +364,7 @@ def _write(path: Path, text: str) -> None:
 
 def _from_csv(text: str) -> _Listed:
     rows = table_rows(text)
-    table = _Table.of(rows, [("vertex", "vertex_number")], [(("x", "r", "l"), ("y", "a", "p"), ("z", "s"))])
+    table = _Columns.of(rows, [("vertex", "vertex_number")], [(("x", "r", "l"), ("y", "a", "p"), ("z", "s"))])
     return _Listed(table.labels, table.vertices[0], table.points[0], [])
 
 
@@ -376,7 +376,7 @@ def _both_in_one(path: Path, part: Mesh, whole: Mesh) -> tuple[tuple[LandmarkPai
     sides = [tuple(f"{side}{end}" for side in names for end in ("", "_vertex")) for names in (_OF_PART, _OF_WHOLE)]
     points = [tuple(tuple(f"{side}_{axis}" for side in names) for axis in "xyz") for names in (_OF_PART, _OF_WHOLE)]
     try:
-        table = _Table.of(table_rows(path.read_text(encoding="utf-8-sig")), sides, points)
+        table = _Columns.of(table_rows(path.read_text(encoding="utf-8-sig")), sides, points)
     except UnicodeDecodeError:
         raise ValueError(f"{place} is not a text file") from None
     except ValueError as fault:
@@ -392,7 +392,7 @@ def _both_in_one(path: Path, part: Mesh, whole: Mesh) -> tuple[tuple[LandmarkPai
 
 
 @dataclass(frozen=True)
-class _Table:
+class _Columns:
     """Columns of a CSV file: labels, and for each surface the vertices or the points."""
 
     labels: list[str]
@@ -402,7 +402,7 @@ class _Table:
     @classmethod
     def of(
         cls, rows: list[list[str]], numbers: Sequence[Sequence[str]], points: Sequence[Sequence[Sequence[str]]]
-    ) -> _Table:
+    ) -> _Columns:
         """Read rows whose header, if there is one, has some of the names given for each column of each surface."""
         rows = [row for row in rows if not row[0].lstrip().startswith("#")]
         if not rows:

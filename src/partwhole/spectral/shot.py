@@ -43,7 +43,7 @@ def shot(mesh: SurfaceLike, *, radius: float, bins: int = 9, least: int = 3) -> 
         raise ValueError(f"bins={bins} must be at least 1")
     from partwhole.spectral.cpu.shot import shot_histograms
 
-    starts, neighbours = _within(mesh.vertices, radius)
+    starts, neighbours = neighbours_within(mesh.vertices, radius)
     normals = mesh.vertex_normals
     frames = _frames(mesh.vertices, normals, starts, neighbours, radius)
     found = shot_histograms(
@@ -69,11 +69,13 @@ def local_frames(mesh: SurfaceLike, *, radius: float) -> Float[np.ndarray, "n 3 
     True
     """
     mesh = as_mesh(mesh)
-    starts, neighbours = _within(mesh.vertices, radius)
+    starts, neighbours = neighbours_within(mesh.vertices, radius)
     return _frames(mesh.vertices, mesh.vertex_normals, starts, neighbours, radius)
 
 
-def _within(points: Float[np.ndarray, "n 3"], radius: float) -> tuple[Int[np.ndarray, "m"], Int[np.ndarray, "e"]]:
+def neighbours_within(
+    points: Float[np.ndarray, "n 3"], radius: float
+) -> tuple[Int[np.ndarray, "m"], Int[np.ndarray, "e"]]:
     """The vertices within the radius of each, itself left out, one after the other, and where those of each start."""
     pairs = cKDTree(points).query_pairs(radius, output_type="ndarray")
     start, end = np.concatenate([pairs, pairs[:, ::-1]]).T

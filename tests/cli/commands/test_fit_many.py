@@ -13,7 +13,7 @@ import pytest
 
 from partwhole.cli.commands.fit import FITS
 from partwhole.cli.main import main
-from partwhole.cli.shared.batch.entries import BatchEntry
+from partwhole.cli.shared.batch.entries import PairEntry
 from partwhole.cli.shared.batch.run import count_states, raise_failures, work_through
 from partwhole.cli.shared.console import Console
 from partwhole.mesh import read_mesh
@@ -159,9 +159,9 @@ def test_what_can_not_be_asked_for(scans: Path, own_set: Path, tmp_path: Path, o
 
 
 def test_no_failure_stops_the_rest(scans: Path, tmp_path: Path) -> None:
-    entries = [BatchEntry(name, scans / f"{name}.ply", scans / "ball.ply") for name in ("part0", "part1")]
+    entries = [PairEntry(name, scans / f"{name}.ply", scans / "ball.ply") for name in ("part0", "part1")]
 
-    def fails(entry: BatchEntry, place: Path) -> dict[str, object]:
+    def fails(entry: PairEntry, place: Path) -> dict[str, object]:
         raise RuntimeError("Factor is\nsingular")
 
     rows = work_through(entries, tmp_path, FITS, {}, fails, Console(quiet=True))

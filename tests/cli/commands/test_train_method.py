@@ -10,7 +10,7 @@ import pytest
 
 import partwhole as pw
 from partwhole.cli.main import main
-from partwhole.cli.shared.config_options import _complete_learned
+from partwhole.cli.shared.config_options import complete_learned
 from partwhole.experiments.matching.method_rows import read_rows
 from partwhole.matching.methods import DPFM, learned_method, load_method
 from partwhole.matching.network.weights import LEARNED, method_in
@@ -70,7 +70,7 @@ def test_a_run_is_resumed(own_set: Path, tmp_path: Path, one_error: Callable[...
 def test_every_name_is_a_class_that_says_it() -> None:
     for name in LEARNED:
         assert learned_method(name).name == name
-    assert _complete_learned("dpfm") == ["dpfm", "dpfm-holes"]
+    assert complete_learned("dpfm") == ["dpfm", "dpfm-holes"]
 
 
 def test_weights_of_a_model_belong_to_no_method(tmp_path: Path) -> None:

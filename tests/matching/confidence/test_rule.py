@@ -62,6 +62,29 @@ def test_a_rule_is_refused_with_constants_it_was_not_fitted_with(place: str, mon
         presupposed.cache_clear()
 
 
+@pytest.mark.parametrize("name", ["REGISTRATION_LENGTHS", "REGISTRATION_STEPS", "FARTHEST"])
+def test_a_rule_for_registration_presupposes_its_constants(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    by_lateration = fitted_rule()
+    told = replace(by_lateration, read_out="registration", presupposes=presupposed("registration")).to_json()
+    assert Rule.from_json(told).read_out == "registration"
+    with pytest.raises(ValueError, match="was fitted with other constants"):
+        Rule.from_json({**told, "read_out": "lateration"})
+    monkeypatch.setattr(f"partwhole.matching.readout.maps.{name}", 0.3)
+    presupposed.cache_clear()
+    try:
+        with pytest.raises(ValueError, match="was fitted with other constants"):
+            Rule.from_json(told)
+        assert Rule.from_json(by_lateration.to_json()) == by_lateration
+    finally:
+        presupposed.cache_clear()
+
+
+def test_a_rule_of_an_earlier_version_is_for_lateration() -> None:
+    told = fitted_rule().to_json()
+    del told["read_out"]
+    assert Rule.from_json(told).read_out == "lateration"
+
+
 def test_more_cues_less_confidence() -> None:
     low = random_cues(200)
     assert len(low) == 200
@@ -85,6 +108,8 @@ def test_the_rule_that_was_fitted_counts_every_cue() -> None:
         Rule.from_json({**rule.to_json(), "cues": ["width"]})
     with pytest.raises(ValueError, match="was fitted with other constants of search and cues; fit it again"):
         Rule.from_json({**rule.to_json(), "presupposes": "0" * 64})
+    with pytest.raises(ValueError, match="for another read-out than lateration or registration; fit it again"):
+        Rule.from_json({**rule.to_json(), "read_out": "features"})
     strange: list[dict[str, object]] = [
         {"inner": 3.0}, {"outer_": []}, {"even": 0.0}, {"slope": float("nan")}, {"offset": "1"}, {"mean": [0.0]},
         {"deviation": [0.0] * len(NAMES)}, {"outer": [-1.0] * len(rule.outer)}, {"shift": [1e400] * len(rule.shift)},

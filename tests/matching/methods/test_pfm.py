@@ -56,7 +56,7 @@ def test_the_boundary_length_is_that_of_a_strip() -> None:
     # v rises across a square of side 1 from 0 to 1: ∫ ξ |∇v| = ∫ exp(−(t − ½)² / 2σ²) dt, over a boundary of length 1
     from scipy.special import erf
 
-    from partwhole.matching.methods.pfm import _boundary_length
+    from partwhole.matching.methods.pfm import boundary_length
 
     square = pw.datasets.plane(4000)
     basis = eigenpairs(square, 3)
@@ -65,7 +65,7 @@ def test_the_boundary_length_is_that_of_a_strip() -> None:
     height = square.vertices[:, 0]
     v = (height - height.min()) / np.ptp(height)
     exact = 0.2 * np.sqrt(2 * np.pi) * erf(0.5 / (0.2 * np.sqrt(2))) * np.ptp(square.vertices[:, 1])
-    assert _boundary_length(v, problem)[0] == pytest.approx(exact, rel=1e-3)
+    assert boundary_length(v, problem)[0] == pytest.approx(exact, rel=1e-3)
 
 
 def test_weights_are_zero_on_the_slanted_diagonal() -> None:
@@ -83,14 +83,14 @@ def test_membership_is_a_step() -> None:
 
 
 def test_the_energies_fall_and_the_map_is_orthogonal(problem) -> None:
-    from partwhole.matching.methods.pfm import _minimised
+    from partwhole.matching.methods.pfm import minimised
 
     A, B = problem.part.project(problem.of_part), problem.whole.project(problem.of_whole)
     W = slanted_weights(20, 20, problem.rank)
     start = (W.max() - W) / W.max()
     energies = [map_energy(start, A, B, W, problem.rank)[0]]
     for steps in (1, 10, 100):
-        C, energy = _minimised(lambda x: map_energy(x, A, B, W, problem.rank), start, steps)
+        C, energy = minimised(lambda x: map_energy(x, A, B, W, problem.rank), start, steps)
         energies.append(energy)
     assert energies == sorted(energies, reverse=True)
     assert energies[-1] < 0.5 * energies[0]

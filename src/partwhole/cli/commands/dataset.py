@@ -97,7 +97,10 @@ def make(
     overlap: Annotated[
         list[float] | None,
         typer.Option(
-            min=0.05, max=0.95, help="Of --both-partial: shared share of both; may be repeated. 0.5 if not given."
+            min=0.05,
+            max=0.95,
+            help="With --both-partial: share of the area of each part that is on the other one, too; may be repeated. "
+            "0.5 if not given.",
         ),
     ] = None,
     repair: RepairOption = False,

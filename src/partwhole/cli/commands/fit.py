@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from partwhole.cli.shared.batch.engine_options import EngineOption, EngineWorkersOption, SchedulerOption, ShardOption
-from partwhole.cli.shared.batch.entries import SURFACE_FILES, BatchEntry, existing_surface, requested
+from partwhole.cli.shared.batch.entries import SURFACE_FILES, PairEntry, existing_surface, requested
 from partwhole.cli.shared.batch.kind import FAILED, WAITING, BatchKind
 from partwhole.cli.shared.batch.run import Rows, count_states, raise_failures, standing, work_through
 from partwhole.cli.shared.console import Console, plain_memory_errors
@@ -232,7 +232,7 @@ class FitWork:
         place = False if self.cache is None else self.cache.place
         return fit_work, (json.dumps({**self.settings, "cache": place}),)
 
-    def __call__(self, entry: BatchEntry, place: Path) -> dict[str, Any]:
+    def __call__(self, entry: PairEntry, place: Path) -> dict[str, Any]:
         """Fit the template to a scan, write everything into a folder, and give the summary."""
         from partwhole.registration import fit_in_session
 
@@ -264,7 +264,7 @@ def fit_work(settings: str) -> FitWork:
 
 
 def _fit_many(
-    entries: Sequence[BatchEntry],
+    entries: Sequence[PairEntry],
     folder: Path,
     work: FitWork,
     engine: EngineOptions,
@@ -296,7 +296,7 @@ def _write_comparison(
     return {"gallery": folder / GALLERY, **found}
 
 
-def _check_statistics(entries: Sequence[BatchEntry]) -> None:
+def _check_statistics(entries: Sequence[PairEntry]) -> None:
     """Raise ValueError if these scans can't be compared, before anything is computed."""
     if len(entries) < 2:
         raise ValueError("--statistics compares the templates fitted to many scans; give a folder of scans or --pairs")

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from partwhole.cli.shared.batch.engine_options import EngineOption, EngineWorkersOption, SchedulerOption, ShardOption
-from partwhole.cli.shared.batch.entries import SURFACE_FILES, BatchEntry, existing_surface, requested
+from partwhole.cli.shared.batch.entries import SURFACE_FILES, PairEntry, existing_surface, requested
 from partwhole.cli.shared.batch.kind import BatchKind
 from partwhole.cli.shared.batch.run import count_states, raise_failures, work_through
 from partwhole.cli.shared.console import Console, plain_memory_errors
@@ -49,10 +49,11 @@ from partwhole.cli.shared.options import (
     open_session,
     output_folder,
 )
-from partwhole.cli.shared.parts_output import MODEL, match_two_parts
+from partwhole.cli.shared.parts_output import match_two_parts
 from partwhole.engines.options import EngineOptions
 from partwhole.matching.cache.results import without_times
 from partwhole.matching.config import READ_OUT, MatchOptions
+from partwhole.matching.parts.constants import PARTS_MODEL
 from partwhole.matching.scans.prepare import MOST_VERTICES
 
 PartArgument = Annotated[
@@ -82,8 +83,8 @@ BothPartialOption = Annotated[
     bool,
     typer.Option(
         "--both-partial",
-        help="PART and WHOLE are two parts of one whole that is not there: find what they share. The model is any-pose, or "
-        "another that does not see how surfaces lie in space.",
+        help="PART and WHOLE are two incomplete scans of one surface: find what they share. The model is any-pose, or "
+        "another one whose features do not depend on orientation.",
     ),
 ]
 
@@ -162,7 +163,7 @@ def match(
             a,
             b,
             output or Path(f"{a.stem}-{b.stem}-parts"),
-            model=MODEL if model == "default" else model,
+            model=PARTS_MODEL if model == "default" else model,
             repair=repair,
             max_vertices=None if max_vertices == MOST_VERTICES else max_vertices,
             pictures=pictures,
@@ -230,7 +231,7 @@ class MatchWork:
         place = False if self.cache is None else self.cache.place
         return match_work, (json.dumps({**self.settings, "cache": place}),)
 
-    def __call__(self, entry: BatchEntry, place: Path) -> dict[str, Any]:
+    def __call__(self, entry: PairEntry, place: Path) -> dict[str, Any]:
         """Match a pair into a folder, and give its summary."""
         start = time.perf_counter()
         with plain_memory_errors(), self.console.stage_progress() as report:
@@ -280,7 +281,7 @@ def _write_page(folder: Path) -> None:
     export_report(read_result(folder).simplified(), folder / "report.html")
 
 
-def _match_many(entries: Sequence[BatchEntry], folder: Path, work: MatchWork, engine: EngineOptions) -> None:
+def _match_many(entries: Sequence[PairEntry], folder: Path, work: MatchWork, engine: EngineOptions) -> None:
     console = work.console
     rows = work_through(entries, folder, MATCHES, work.choices, work, console, engine)
     table = folder / MATCHES.table

@@ -23,7 +23,7 @@ SEARCH_CHOICES = tuple(field.name for field in fields(SearchConfig))
 _TEACHER_WEIGHT = 3.0
 
 
-def _complete_learned(incomplete: str) -> list[str]:
+def complete_learned(incomplete: str) -> list[str]:
     from partwhole.matching.network.weights import LEARNED
 
     return [name for name in LEARNED if name.startswith(incomplete)]
@@ -88,7 +88,7 @@ LearnedOption = Annotated[
         metavar="NAME",
         help="Train a published method, with its network, loss and settings: dpfm, dpfm-holes, geomfmaps, unsupervised-dpfm, "
         "robust-fmnet, direct-match-net or direct-match-net-lpf.",
-        autocompletion=_complete_learned,
+        autocompletion=complete_learned,
     ),
 ]
 ListPresetsOption = Annotated[

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from partwhole.matching.parts.result import PartnerMap, PartsMatch
     from partwhole.store.cache import Cache
 
-MODEL = "any-pose"
 SUMMARY = "summary.json"
 WRITES = (
     "parts.npz",

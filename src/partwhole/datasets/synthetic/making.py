@@ -125,7 +125,7 @@ def make_set(
     _check_names(meshes.names)
     settings = {"recipe": recipe, "parts": parts, "pairs": pairs, "seed": seed, "source": meshes.identity}
     folder = MadeFolder(output, settings=settings, sources=meshes.names, said=meshes.said)
-    run = _Run(meshes, folder, strict, progress, parts, engine or EngineOptions())
+    run = _SetRun(meshes, folder, strict, progress, parts, engine or EngineOptions())
     wholes = run.collect_wholes(run.own if pairs == "own" else list(meshes.names))
     partners = _partners(wholes, pairs)
     planned = [(part, whole) for name in wholes for part in run.parts_of(name) for whole in partners[name]]
@@ -155,7 +155,7 @@ _TOGETHER = 4
 
 
 @dataclass
-class _Run:
+class _SetRun:
     """The state of one call: what was written, kept and left out so far."""
 
     meshes: _Meshes
@@ -296,7 +296,7 @@ class _Run:
         where[name] = reason
 
 
-def _finished(run: _Run, others: int) -> MadeSet:
+def _finished(run: _SetRun, others: int) -> MadeSet:
     pairs, shares = run.pairs, run.area_shares
     n_wholes = len({whole for _, whole in pairs})
     facts = {

@@ -16,6 +16,7 @@ from partwhole.datasets.shapes.bodies.body import Plan
 from partwhole.datasets.synthetic.generated import WholeKey
 from partwhole.evaluation.parts import PartsErrors, PartsScores, parts_errors, parts_scores
 from partwhole.experiments.matching.benchmarks import StudyDataOption, data_folder
+from partwhole.matching.parts.constants import PARTS_MODEL
 from partwhole.mesh import Mesh
 from partwhole.store.cache import Cache
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 Study = Literal["cuts", "overlap"]
 
-MODEL = "any-pose"
 OVERLAPS = tuple(number / 10 for number in range(1, 10))
 # bodies that nothing was trained on or fitted to
 _PLANS: tuple[Plan, ...] = ("biped", "quadruped", "hand", "animal")
@@ -49,7 +49,9 @@ def parts(
     split: Annotated[
         Literal["train", "test"], typer.Option(help="Parts 1 to 9 of each class, or 10 to 12, with each other.")
     ] = "test",
-    most: Annotated[int | None, typer.Option(min=1, help="So many pairs of CUTS, evenly; all if not given.")] = None,
+    most: Annotated[
+        int | None, typer.Option(min=1, help="Number of pairs of CUTS, spread evenly; all if not given.")
+    ] = None,
     pairs: Annotated[int, typer.Option(min=1, help="Pairs of bodies for each overlap.")] = 4,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the results.")] = Path(
         "reproduce-parts"
@@ -68,7 +70,7 @@ def parts(
     check_torch("cpu")
     from partwhole.matching.matcher import Matcher
 
-    folder, kept, matcher = output_folder(output), open_cache(cache, console), Matcher.load(MODEL)
+    folder, kept, matcher = output_folder(output), open_cache(cache, console), Matcher.load(PARTS_MODEL)
     tables: dict[str, list[tuple[str, ...]]] = {}
     single: dict[str, list[PartsErrors]] = {}
     with plain_memory_errors(), console.stage_progress() as report:

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -150,6 +150,9 @@ _NO_LENGTHS = ("unlike", "misfit")
 # constants that cues depend on
 _OF_CUES = ("RIGHT", "CLOSE", "NEAR", "FAR", "SPREAD_TEMPERATURE", "RIVAL_SHARPNESS", "SMALLEST_LENGTH", "MOST_UNUSUAL")
 _OF_LATERATION = ("ANCHORS", "RADIUS", "PLACES", "EVERY", "STEPS")
+_OF_REGISTRATION = ("REGISTRATION_LENGTHS", "REGISTRATION_STEPS", "FARTHEST")
+FittedReadOut = Literal["lateration", "registration"]
+_FITTED_READ_OUTS = get_args(FittedReadOut)
 # so that a map without a torn edge has a logarithm
 _LEAST_TORN = 0.01
 # an error that is expected is not less than this
@@ -273,7 +276,8 @@ class Rule:
 
     e is the error to be expected, in √area of the whole; confidence = 1 / (1 + (e / even)^slope), the probability that the
     error is below `RIGHT`. Where there is a rule for maps as a whole, `of_map`, errors are those that vertices expect times a
-    factor that gives them the mean that it expects.
+    factor that gives them the mean that it expects. `read_out` is that of the maps whose errors it was fitted to: another one
+    leaves other errors with the same cues.
     """
 
     mean: tuple[float, ...]
@@ -286,6 +290,7 @@ class Rule:
     slope: float
     presupposes: str | None = None
     of_map: MapRule | None = None
+    read_out: FittedReadOut = "lateration"
 
     def to_json(self) -> dict[str, Any]:
         """As JSON has it, and `from_json` reads it."""
@@ -301,7 +306,13 @@ class Rule:
         cues = held.pop("signs", ())
         if tuple(held.pop("cues", cues)) != NAMES:
             raise ValueError(f"the rule is for other cues than {', '.join(NAMES)}; fit it again")
-        if held.get("presupposes") not in (None, presupposed()):
+        # files of earlier versions were fitted to lateration, and do not say so
+        read_out = held.get("read_out", "lateration")
+        if read_out not in _FITTED_READ_OUTS:
+            raise ValueError(
+                f"the rule of confidence is for another read-out than {' or '.join(_FITTED_READ_OUTS)}; fit it again"
+            )
+        if held.get("presupposes") not in (None, presupposed(read_out)):
             raise ValueError("the rule of confidence was fitted with other constants of search and cues; fit it again")
         try:
             held["inner"] = tuple(map(tuple, held["inner"]))
@@ -335,8 +346,9 @@ class Rule:
 
 
 @cache
-def presupposed() -> str:
-    """A hash of the constants that cues depend on: a rule that was fitted with others means nothing."""
+def presupposed(read_out: FittedReadOut = "lateration") -> str:
+    """A hash of the constants that cues, and the maps of a read-out, depend on: a rule that was fitted with others means
+    nothing."""
     from partwhole.matching.confidence import constants
     from partwhole.matching.network import surface
     from partwhole.matching.readout import maps
@@ -354,6 +366,9 @@ def presupposed() -> str:
         "curvature time": surface.CURVATURE_TIME,
         "scored vertices": surface.SCORED_VERTICES,
     }
+    # registration begins with lateration
+    if read_out == "registration":
+        told["registration"] = {name: getattr(maps, name) for name in _OF_REGISTRATION}
     return hash_of(told)
 
 

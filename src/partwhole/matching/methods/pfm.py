@@ -124,13 +124,13 @@ def alternated(problem: Problem, *, steps: int) -> Float[np.ndarray, "k k"]:
     C, B = (W.max() - W) / W.max(), whole.project(problem.of_whole)
     kept, least = C, np.inf
     for turn in range(steps):
-        C, energy = _minimised(partial(map_energy, A=A, B=B, W=W, rank=problem.rank), C, _MAP_STEPS)
+        C, energy = minimised(partial(map_energy, A=A, B=B, W=W, rank=problem.rank), C, _MAP_STEPS)
         if turn and energy > least:
             break
         C = aligned(C, part, whole, problem.rank)
         kept, least = C, energy
         v = whole.reconstruct(C @ part.project(np.ones(len(part.mass))))
-        v, _ = _minimised(partial(region_energy, CA=C @ A, problem=problem), v, _REGION_STEPS)
+        v, _ = minimised(partial(region_energy, CA=C @ A, problem=problem), v, _REGION_STEPS)
         B = whole.project(membership(v)[0][:, None] * problem.of_whole)
     return kept
 
@@ -189,7 +189,7 @@ def region_energy(
     R = CA - whole.project(eta[:, None] * G)
     norms = np.sqrt((R**2).sum(axis=0) + _TINY)
     missing = problem.part.mass.sum() - whole.mass @ eta
-    length, of_length = _boundary_length(v, problem)
+    length, of_length = boundary_length(v, problem)
     energy = norms.sum() + AREA * missing**2 + BOUNDARY * length
     of_eta = -((whole.functions @ (R / norms)) * G).sum(axis=1) - 2 * AREA * missing
     return float(energy), whole.mass * of_eta * eta_slope + BOUNDARY * of_length
@@ -205,7 +205,7 @@ def membership(v: Float[np.ndarray, "n"]) -> tuple[Float[np.ndarray, "n"], Float
     return (1 + t) / 2, 3 * (1 - t**2)
 
 
-def _boundary_length(v: Float[np.ndarray, "n"], problem: Problem) -> tuple[float, Float[np.ndarray, "n"]]:
+def boundary_length(v: Float[np.ndarray, "n"], problem: Problem) -> tuple[float, Float[np.ndarray, "n"]]:
     """Σ over faces of the mean of ξ(v) · |∇v| · area, and its gradient; |∇v| · 2 area = √(a²G − 2abF + b²E), a and b the
     differences of v along the two edges."""
     corners = problem.faces
@@ -239,7 +239,7 @@ def matched_bumps(
     return bumps[0], bumps[1]
 
 
-def _minimised(
+def minimised(
     energy: Callable[[np.ndarray], tuple[float, np.ndarray]], start: np.ndarray, steps: int
 ) -> tuple[np.ndarray, float]:
     """Where L-BFGS ends, and the energy there."""

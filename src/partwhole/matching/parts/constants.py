@@ -5,6 +5,9 @@ The rule of overlap was fitted with these values: see `partwhole.matching.parts.
 
 from __future__ import annotations
 
+# the built-in model whose features the rule of overlap was fitted with
+PARTS_MODEL = "any-pose"
+
 # --- the size of the whole, which nobody knows: its area, in areas of the larger part; and how many of these are looked at
 # closely
 WHOLE_AREAS, SIZES_TRIED = (1.0, 1.4, 2.0, 2.8, 4.0), 2

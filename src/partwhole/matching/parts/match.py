@@ -11,7 +11,15 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole.matching.confidence.constants import FEW_VERTICES
-from partwhole.matching.parts.constants import CYCLE, MISFIT, PROBABLY_NOTHING, SHARED, SIZES_TRIED, WHOLE_AREAS
+from partwhole.matching.parts.constants import (
+    CYCLE,
+    MISFIT,
+    PARTS_MODEL,
+    PROBABLY_NOTHING,
+    SHARED,
+    SIZES_TRIED,
+    WHOLE_AREAS,
+)
 from partwhole.matching.parts.result import PartnerMap, PartsMatch
 from partwhole.matching.scans.prepare import read_scans
 from partwhole.matching.scans.surface import PreparedSurface, prepare_surface
@@ -39,7 +47,7 @@ def match_parts(
     a: ScanLike,
     b: ScanLike,
     *,
-    model: str | Path | Method = "any-pose",
+    model: str | Path | Method = PARTS_MODEL,
     whole_area: float | None = None,
     repair: bool | None = None,
     max_vertices: int = MOST_VERTICES,

@@ -354,9 +354,9 @@ def best_stretch(vertex_map: Int[Tensor, "p"], part: Surface, whole: Surface) ->
 
 
 # stiffness of each round, in √area of the whole, and iterations of each: a map is nearly right where a fit has to be found
-_LENGTHS, _STEPS = (0.05, 0.03, 0.03), 2
+REGISTRATION_LENGTHS, REGISTRATION_STEPS = (0.05, 0.03, 0.03), 2
 # in √area of the whole: a place farther than this from where the map had it is not believed
-_FARTHEST = 0.1
+FARTHEST = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -403,7 +403,7 @@ def registered_map(
     if landmarks is not None:
         guide = replace(guide, landmarks=landmarks)
     placed = aligned(part, whole, guide)
-    bent = register(whole, placed, guide, options=FitOptions(steps=_STEPS), lengths=_LENGTHS)
+    bent = register(whole, placed, guide, options=FitOptions(steps=REGISTRATION_STEPS), lengths=REGISTRATION_LENGTHS)
     return read_places(placed, whole, guide, bent)
 
 
@@ -452,7 +452,7 @@ def read_places(part: Mesh, whole: Mesh, guide: Guide, found: Registration) -> R
     at_rest = np.einsum("pc,pcd->pd", near.weights, whole.vertices[triangles])
     unit = whole.area**0.5
     off = np.linalg.norm(at_rest - whole.vertices[vertex_map], axis=1) / unit
-    trusted = near.found & (off < _FARTHEST) & (near.distances < found.reach)
+    trusted = near.found & (off < FARTHEST) & (near.distances < found.reach)
     triangles = np.where(trusted[:, None], triangles, vertex_map[:, None])
     weights = np.where(trusted[:, None], near.weights, [1.0, 0.0, 0.0])
     places = BarycentricMap(triangles, weights, np.ones(len(trusted), bool))

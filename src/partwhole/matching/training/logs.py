@@ -65,7 +65,7 @@ class RunLog:
         paths = {name: self.folder / f"{name}.csv" for name in _KEYS}
         dropped = sum(_drop_after(path, last) for path in paths.values())
         kept = {name: _read(path) for name, path in paths.items()}
-        self._tables = {name: _Table(path, kept[name]) for name, path in paths.items()}
+        self._tables = {name: _GrowingTable(path, kept[name]) for name, path in paths.items()}
         elapsed = max((row[_CLOCK] for rows in kept.values() for row in rows), default=0.0)
         self._zero = time.monotonic() - elapsed
         self._closed = False
@@ -137,7 +137,7 @@ def read_evaluations(folder: str | os.PathLike[str]) -> list[Row]:
     return _read(Path(folder) / "evaluations.csv")
 
 
-class _Table:
+class _GrowingTable:
     """A CSV file that grows. Its first row sets the columns; iterations only grow, for each data set by itself."""
 
     def __init__(self, path: Path, rows: Sequence[Row]) -> None:

@@ -40,7 +40,7 @@ class FitOnPage:
 
     @cached_property
     def rest(self) -> Float[np.ndarray, "n 3"]:
-        """The template before it was bent, laid onto the scan by the similarity that fits the map best."""
+        """The template before it was bent, aligned with the scan by the similarity that fits the map best."""
         inverse = np.linalg.inv(self.fitted.match.alignment)
         return self.fitted.match.whole.vertices @ inverse[:3, :3].T + inverse[:3, 3]
 

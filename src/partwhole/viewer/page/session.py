@@ -33,7 +33,7 @@ _LARGEST_UPLOAD = 256 << 20  # a scan of several million faces
 
 
 @dataclass(frozen=True)
-class Job:
+class BackgroundJob:
     """A background computation, a match or a simplification: its stage, its start, and how it ended."""
 
     stage: str
@@ -68,7 +68,7 @@ class Session:
     largest_upload: int = _LARGEST_UPLOAD
     cache: Cache | None = None
     number: int = 0
-    job: Job | None = None
+    job: BackgroundJob | None = None
     _last_row: tuple[TrustExplorer, TrustRow] | None = None
     _uploads: dict[str, Mesh] = field(default_factory=dict)
     _measured: dict[str, tuple[int, Any]] = field(default_factory=dict)
@@ -235,13 +235,13 @@ class Session:
             return
         with self._busy:
             number, began = self.number, time.monotonic()
-            self.job = Job("simplifying large surfaces for display", began)
+            self.job = BackgroundJob("simplifying large surfaces for display", began)
 
         def work() -> None:
             try:
                 simpler = scene.simplified(cache=self.cache)
             except Exception as fault:  # whatever it is, the page says it
-                self.job = Job(f"can't be simplified: {_in_words(fault)}", began, "failed")
+                self.job = BackgroundJob(f"can't be simplified: {_in_words(fault)}", began, "failed")
                 return
             with self._busy:
                 if self.number != number:
@@ -283,12 +283,12 @@ class Session:
     def _begin(self, scene: Scene) -> None:
         number = self.number
         began = time.monotonic()
-        self.job = Job("matching", began)
+        self.job = BackgroundJob("matching", began)
 
         def tell(stage: str) -> None:
             if self.number != number:
                 raise _NoLongerShown  # ends the match
-            self.job = Job(stage, began)
+            self.job = BackgroundJob(stage, began)
 
         given = scene, number, began, tell
         threading.Thread(target=self._match, args=given, name=f"match of scene {number}", daemon=True).start()
@@ -301,15 +301,15 @@ class Session:
                 with_map = matched(scene, model=self.model, tell=tell)
         except NoModel as missing:
             if self.number == number:
-                self.job = Job(str(missing), began, "failed")
+                self.job = BackgroundJob(str(missing), began, "failed")
         except Exception as fault:  # whatever it is, the page says it and goes on without a map
             if self.number == number:
-                self.job = Job(f"no map was found: {_in_words(fault)}", began, "failed")
+                self.job = BackgroundJob(f"no map was found: {_in_words(fault)}", began, "failed")
         else:
             with self._busy:
                 if self.number == number:
                     self.show(with_map)
-                    self.job = Job("matched", began, "done", round(time.monotonic() - began, 1))
+                    self.job = BackgroundJob("matched", began, "done", round(time.monotonic() - began, 1))
 
     def shown(self) -> Scene:
         """The scene that is shown; a ValueError if there is none."""

@@ -43,7 +43,7 @@ class TrustRow:
 
 
 @dataclass(frozen=True)
-class Wormhole:
+class OutsidePath:
     """The shortest possible path through the missing region: it decides whether a pair is guaranteed.
 
     Attributes
@@ -153,7 +153,7 @@ class TrustExplorer:
             thresholds["same-loop"] = threshold(from_vertex, self.to_boundary, self.chained)[0]
         return TrustRow(vertex, self.distances_from(vertex), thresholds)
 
-    def wormhole(self, vertex: int, other: int) -> Wormhole | None:
+    def wormhole(self, vertex: int, other: int) -> OutsidePath | None:
         """What decides whether the pair is guaranteed by the wormhole criterion; None where nothing is missing."""
         for number in (vertex, other):
             check_vertex(self.mesh, number)
@@ -161,7 +161,7 @@ class TrustExplorer:
             return None
         out, back = deciding_pair(self.to_boundary, self.straight, vertex, other)
         numbers = self.mesh.boundary_vertices
-        return Wormhole(
+        return OutsidePath(
             int(numbers[out]),
             int(numbers[back]),
             float(self.to_boundary[out, vertex]),

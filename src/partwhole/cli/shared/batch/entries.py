@@ -33,7 +33,7 @@ _ALSO = {"scan": "part", "template": "whole"}
 
 
 @dataclass(frozen=True)
-class BatchEntry:
+class PairEntry:
     """A pair: the files of a part and of its whole, the name of the folder of the result, and files of landmarks."""
 
     name: str
@@ -66,7 +66,7 @@ class Request:
     """
 
     kind: BatchKind
-    entries: Sequence[BatchEntry]
+    entries: Sequence[PairEntry]
     folder: Path
     listed: Path | None = None
     many: bool = True
@@ -125,7 +125,7 @@ def requested(kind: BatchKind, part: Path | None, whole: Path | None, pairs: Pat
     if part is None or whole is None:
         raise ValueError(f"give {both}, or --pairs with a list of them")
     if not (part.is_dir() or whole.is_dir()):
-        return Request(kind, [BatchEntry("", part, whole)], Path(f"{part.stem}-{kind.result}"), many=False)
+        return Request(kind, [PairEntry("", part, whole)], Path(f"{part.stem}-{kind.result}"), many=False)
     listed = list_beside(part, whole)
     entries = pair_folders(part, whole, kind=kind) if listed is None else read_list(listed, part, whole, kind=kind)
     return Request(kind, entries, Path(f"{part.resolve().stem}-{kind.result_of_many}"), listed)
@@ -140,7 +140,7 @@ def existing_surface(path: Path) -> Path:
 
 def read_list(
     path: Path, parts: Path | None = None, wholes: Path | None = None, *, kind: BatchKind | None = None
-) -> list[BatchEntry]:
+) -> list[PairEntry]:
     """Pairs from a CSV file: columns part and whole, or scan and template, and name where there is one.
 
     Cells are paths relative to the folder of the file, or names of files, with or without their extensions, in the folders
@@ -163,17 +163,17 @@ def read_list(
             f"{path} has the columns {', '.join(cell.strip() for cell in rows[0])}; it should have part and whole, or "
             "scan and template, and may have name: rename them in its first line"
         )
-    entries: list[BatchEntry] = []
+    entries: list[PairEntry] = []
     for number, row in enumerate(rows, start=1):
         cells = {name: row[place].strip() for name, place in columns.items() if place < len(row)}
         if not cells.get("part") or not cells.get("whole"):
             raise ValueError(f"{path}, pair {number}: {','.join(row)!r} should be part,whole or part,whole,name")
         part, whole = known.part(cells["part"]), known.whole(cells["whole"])
-        entries.append(BatchEntry(cells.get("name") or _called(part, whole, kind), part, whole))
+        entries.append(PairEntry(cells.get("name") or _called(part, whole, kind), part, whole))
     return with_unique_names(entries, kind)
 
 
-def pair_folders(parts: Path, wholes: Path, *, kind: BatchKind | None = None) -> list[BatchEntry]:
+def pair_folders(parts: Path, wholes: Path, *, kind: BatchKind | None = None) -> list[PairEntry]:
     """The pairs of two paths, at least one of which is a folder of meshes.
 
     A single whole is that of every part; several must have the names of their parts.
@@ -185,7 +185,7 @@ def pair_folders(parts: Path, wholes: Path, *, kind: BatchKind | None = None) ->
         others = [part for part in of_parts if not (part.exists() and part.samefile(whole))]
         if not others:
             raise ValueError(f"{parts} holds no mesh but the whole, {whole}; give a folder of parts")
-        return with_unique_names([BatchEntry(_called(part, whole, kind), part, whole) for part in others], kind)
+        return with_unique_names([PairEntry(_called(part, whole, kind), part, whole) for part in others], kind)
     by_name: dict[str, list[Path]] = {}
     for whole in of_wholes:
         by_name.setdefault(whole.stem, []).append(whole)
@@ -195,10 +195,10 @@ def pair_folders(parts: Path, wholes: Path, *, kind: BatchKind | None = None) ->
             f"which of the {len(of_wholes)} meshes in {wholes} is the whole of {alone[0].name}? name them alike, or give "
             "--pairs a list with the columns part,whole"
         )
-    return with_unique_names([BatchEntry(part.stem, part, by_name[part.stem][0]) for part in of_parts], kind)
+    return with_unique_names([PairEntry(part.stem, part, by_name[part.stem][0]) for part in of_parts], kind)
 
 
-def landmark_files(entry: BatchEntry, given: list[Path], *, many: bool) -> tuple[Path, ...]:
+def landmark_files(entry: PairEntry, given: list[Path], *, many: bool) -> tuple[Path, ...]:
     """The files of landmarks of a pair: as given; or, where the first is a folder, the one in it that is named like the part.
 
     Without such a file there are no landmarks.

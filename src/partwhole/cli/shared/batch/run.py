@@ -167,7 +167,7 @@ def work_through(
     """
     options = engine or EngineOptions()
     batch = Batch(entries, folder, kind, choices, one)
-    run = _Run(batch, console, options)
+    run = _BatchRun(batch, console, options)
     missing = run.left_alone()
     try:
         with console.stage_progress() as report:
@@ -180,7 +180,7 @@ def work_through(
 
 
 @dataclass
-class _Run:
+class _BatchRun:
     """The state of one call of `work_through`."""
 
     batch: Batch
