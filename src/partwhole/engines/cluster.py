@@ -136,7 +136,8 @@ def _local_cluster(distributed: Any, workers: int) -> Any:
                 n_workers=workers,
                 threads_per_worker=1,
                 processes=True,
-                dashboard_address=None,
+                # not the usual port, which another run may have
+                dashboard_address="127.0.0.1:0",
                 env=ONE_THREAD,
                 silence_logs=logging.CRITICAL,
             )

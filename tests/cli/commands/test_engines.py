@@ -302,6 +302,55 @@ def test_a_full_disk_ends_the_run_in_one_line(parts: Path, capsys: pytest.Captur
     assert run(*MASK, "-o", "out") == 0
 
 
+@pytest.mark.parametrize("engine", [(), pytest.param(PROCESSES, marks=pytest.mark.slow)])
+def test_a_disk_that_fills_up(
+    parts: Path,
+    engine: tuple[str, ...],
+    small_disk: Callable[[str], Path],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (parts / "bad.ply").unlink()
+    serial = made_in("serial", *MASK)
+    out = small_disk("size=4m") / "out"
+    sizes = [len(serial[f"part{k}/masks.npz"]) for k in range(4)]
+    # two of the masks find room, with what is written beside them
+    filled = shutil.disk_usage(out.parent).free - 2 * max(sizes) - min(sizes) // 2 - 40_000
+    assert min(sizes) > 100_000, "or others fit too"
+    (out.parent / "filled").write_bytes(bytes(filled))
+    assert run(*MASK, "-o", out, *engine) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"error: {out} can't be written ([Errno 28] No space left on device")
+    assert "of 4 shapes are finished and kept: make room, and run the same command again" in err
+    assert err.count("\n") == 1
+    done = [path.parent.name for path in out.glob("*/summary.json")]
+    assert done
+    assert all((out / name / "masks.npz").read_bytes() == serial[f"{name}/masks.npz"] for name in done)
+    small_disk("ro")
+    assert run(*MASK, "-o", out, *engine) == 2
+    err = capsys.readouterr().err
+    assert "can't be written" in err
+    assert err.count("\n") == 1
+    small_disk("rw,size=16m")
+    assert run(*MASK, "-o", out, *engine) == 0
+    assert {name: data for name, data in contents(out).items() if name.endswith("npz")} == {
+        name: data for name, data in serial.items() if name.endswith("npz")
+    }
+
+
+def test_masks_do_not_depend_on_what_is_free(parts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import partwhole.cli.commands.mask as command
+
+    for name in ("bad.ply", "part1.ply", "part2.ply", "part3.ply"):
+        (parts / name).unlink()
+    monkeypatch.setattr(command, "free_memory", lambda: 1 << 20)
+    assert run(*MASK, "-o", "out") == 0
+    summary = json.loads(Path("out/part0/summary.json").read_text())
+    assert summary["rows"] == summary["vertices"]
+    monkeypatch.setattr(command, "free_memory", lambda: 1000)
+    assert run(*MASK, "-o", "other") == 2
+    assert not Path("other/part0/summary.json").exists()
+
+
 def test_a_folder_that_becomes_read_only(
     parts: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

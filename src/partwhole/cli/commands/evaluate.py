@@ -160,7 +160,11 @@ def evaluate(
         raise ValueError("--engine and --shard keep the result of each pair in a folder: name it with --output")
     if yaw_steps is not None:
         changes = [*(changes or ()), f"yaw_steps={yaw_steps}"]
-    arguments: dict[str, Any] = {"models": [str(model) for model in models], "device": device, "changes": list(changes or ())}
+    arguments: dict[str, Any] = {
+        "models": [str(model) for model in models],
+        "device": device,
+        "changes": list(changes or ()),
+    }
     arguments |= {"average": average, "together": together}
     matchers = evaluated_methods(arguments)
     cache = cache and all(can_be_cached(method, console) for method in _each(matchers))
