@@ -15,12 +15,17 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from partwhole.cli.commands.mask import MASKS
 from partwhole.cli.main import main
 from partwhole.cli.shared.batch.kind import kind_at
+from partwhole.cli.shared.batch.measured import MeasureEntry, MeasureSettings, MeasureWork
 from partwhole.cli.shared.batch.meshes import mesh_entries
+from partwhole.cli.shared.console import Console
+from partwhole.datasets import FolderPairs
+from partwhole.experiments.matching.method_rows import methods_of_rows
 
 PROCESSES = ("--engine", "processes", "--workers", "2")
 DASK = pytest.param(("--engine", "dask", "--workers", "2"), marks=pytest.mark.slow, id="dask")
@@ -151,6 +156,7 @@ def rows_without_times(file: Path) -> list[dict[str, str]]:
         return [{k: v for k, v in row.items() if k not in ("seconds", "megabytes")} for row in csv.DictReader(held)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", [pytest.param(PROCESSES, id="processes"), DASK])
 def test_a_comparison_is_the_same(own_set: Path, tmp_path: Path, engine: tuple[str, ...]) -> None:
     words = (
@@ -172,7 +178,8 @@ def test_a_comparison_is_the_same(own_set: Path, tmp_path: Path, engine: tuple[s
     assert len(of_pairs) == 8
 
 
-@pytest.mark.parametrize("engine", [pytest.param(PROCESSES, id="processes", marks=pytest.mark.slow), DASK])
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", [pytest.param(PROCESSES, id="processes"), DASK])
 def test_errors_are_the_same(own_set: Path, tmp_path: Path, runs: list[Path], engine: tuple[str, ...]) -> None:
     words = (
         "evaluate",
@@ -195,6 +202,34 @@ def test_errors_are_the_same(own_set: Path, tmp_path: Path, runs: list[Path], en
         assert (tmp_path / "others" / name).read_bytes() == (tmp_path / "serial" / name).read_bytes()
     name = "pairs-one-features.csv"
     assert rows_without_times(tmp_path / "others" / name) == rows_without_times(tmp_path / "serial" / name)
+
+
+def test_the_work_of_another_process_is_the_same(own_set: Path, tmp_path: Path) -> None:
+    arguments = {"names": ["descriptors"], "device": "cpu"}
+    settings = MeasureSettings(
+        "partwhole.experiments.matching.method_rows:methods_of_rows",
+        arguments,
+        "dijkstra",
+        0,
+        "cpu",
+        str(tmp_path / "c"),
+    )
+    here = MeasureWork(settings, methods_of_rows(arguments), Console(quiet=True))
+    make, given = here.__reduce__()
+    there = make(*given)
+    assert there.settings == settings
+    first, second = FolderPairs(own_set)[:2]
+    for pair in (first, second):
+        entry = MeasureEntry("descriptors", pair, ("features",), "hash")
+        for work, place in ((here, tmp_path / "here"), (there, tmp_path / "there")):
+            said = work(entry, place / entry.name)
+            assert (said["pair"], said["part"], said["read_outs"]) == (pair.name, pair.part.name, ["features"])
+        with (
+            np.load(tmp_path / "here" / entry.name / "result.npz") as one,
+            np.load(tmp_path / "there" / entry.name / "result.npz") as other,
+        ):
+            assert one["errors_0"].tolist() == other["errors_0"].tolist()
+            assert one["vertex_map_0"].tolist() == other["vertex_map_0"].tolist()
 
 
 EVALUATE = ("--split", "all", "--read-out", "features", "--yaw-steps", 1, "--no-cache")

@@ -36,7 +36,6 @@ from partwhole.cli.shared.evaluation_output import WRITES, MeasuredModel, write_
 from partwhole.cli.shared.imported import can_be_cached, load_methods, weight_files, weights_of
 from partwhole.cli.shared.options import (
     CacheOption,
-    Device,
     DeviceOption,
     DistanceMethod,
     JsonOption,
@@ -174,7 +173,9 @@ def evaluate(
     read_outs: list[ReadOut] = ["spectral", "features"] if read_out == "both" else [read_out]
     settings = MeasureSettings(f"{__name__}:{evaluated_methods.__name__}", arguments, distances, refine, device, cache)
     with plain_memory_errors(), console.stage_progress() as report:
-        held, truth = _held(pairs, console, report, device=device, rounded=rounded, turn_parts=turn_parts)
+        held, truth = _held(pairs, console, report, rounded=rounded, turn_parts=turn_parts)
+        if where.engine == "serial":
+            check_memory(held, device=device, for_loss=False)
         name = f"{pairs.name}, parts turned at random" if turn_parts else pairs.name
         asked = _Asked(matchers, held, name, read_outs, settings, truth)
         if folder is None:
@@ -267,13 +268,12 @@ def _print_table(console: Console, table: Table, found: Sequence[MeasuredModel])
 
 
 def _held(
-    pairs: Pairs, console: Console, report: StageProgress, *, device: Device, rounded: bool, turn_parts: bool
+    pairs: Pairs, console: Console, report: StageProgress, *, rounded: bool, turn_parts: bool
 ) -> tuple[list[Pair], str | None]:
     """The pairs with ground truth, and what the protocol says of the truth if it was changed."""
     held = with_ground_truth(read_pairs(pairs, console, report), pairs.name, console)
     if turn_parts:
         held = with_parts_turned(held)
-    check_memory(held, device=device, for_loss=False)
     if not rounded:
         return held, None
     kinds = {pair.ground_truth.kind for pair in held if pair.ground_truth is not None}
