@@ -1,6 +1,7 @@
 """Cost against size, from 5k to 250k vertices: seconds of the processor and peak memory of what a large surface takes.
 
-    python benchmarks/large.py [--sizes 5000 20000 50000 100000 250000] [--plot FILE.png] [--json FILE] [--folder DIR]
+    python benchmarks/large.py [--sizes 5000 20000 50000 100000 250000] [--only WORD] [--plot FILE.png] [--json FILE]
+        [--folder DIR]
 
 A body is made with a quarter of the vertices and its triangles are split in four; the part is about six tenths of it. Each
 measurement runs in a process of its own, whose peak memory is counted beyond what it held with the surfaces read; seconds are
@@ -105,6 +106,20 @@ def match(part: pw.Mesh, whole: pw.Mesh) -> Callable[[], object]:
     return lambda: pw.match(part, whole)
 
 
+def mask(part: pw.Mesh, whole: pw.Mesh) -> Callable[[], object]:
+    from partwhole.cli.main import main as command
+    from partwhole.mesh.io import write_mesh
+
+    def work() -> object:
+        with tempfile.TemporaryDirectory() as folder:
+            write_mesh(part, Path(folder) / "part.ply")
+            words = ["mask", f"{folder}/part.ply", "--rows", str(ROWS), "--no-figure", "--quiet", "-o", f"{folder}/out"]
+            assert command(words) == 0
+            return None
+
+    return work
+
+
 STAGES = {
     f"distances, {ROWS} sources, part": distances,
     f"wormhole thresholds, {ROWS} rows, part": thresholds,
@@ -112,6 +127,7 @@ STAGES = {
     f"distances and criterion among {KEPT} vertices, part": kept_distances,
     f"a step of training, {SAMPLED} rows": step,
     "match": match,
+    f"partwhole mask --rows {ROWS}, part": mask,
 }
 
 
@@ -136,11 +152,11 @@ def resident(what: str) -> float:
     return int(line.split()[1]) / 1024
 
 
-def measure(sizes: list[int], folder: Path, patience: float) -> dict[str, dict[int, list[float]]]:
+def measure(sizes: list[int], stages: list[str], folder: Path, patience: float) -> dict[str, dict[int, list[float]]]:
     found: dict[str, dict[int, list[float]]] = {}
     for size in sizes:
         path = make_surfaces(size, folder)
-        for stage in STAGES:
+        for stage in stages:
             last = found.get(stage, {})
             if last and max(seconds for seconds, _ in last.values()) * size / max(last) > patience:
                 continue
@@ -179,6 +195,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", nargs="+", type=int, default=[5000, 20_000, 50_000, 100_000, 250_000])
     parser.add_argument("--patience", type=float, default=300.0, help="a stage that would take longer is left out")
+    parser.add_argument("--only", default="", metavar="WORD", help="only stages with this word in their names")
     parser.add_argument("--folder", type=Path, help="where surfaces are kept for the next time")
     parser.add_argument("--plot", type=Path)
     parser.add_argument("--json", type=Path, help="write the numbers there as well")
@@ -191,7 +208,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = given.folder or Path(temporary)
         folder.mkdir(exist_ok=True, parents=True)
-        found = measure(given.sizes, folder, given.patience)
+        found = measure(given.sizes, [name for name in STAGES if given.only in name], folder, given.patience)
     rows = [
         [name, *("{:.1f} s, {:.0f} MB".format(*points[n]) if n in points else "" for n in given.sizes)]
         for name, points in found.items()

@@ -9,8 +9,9 @@ import functools
 import gc
 import importlib
 import os
+import subprocess
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -236,3 +237,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("real_data"):
             item.add_marker(pytest.mark.skip(reason="PARTWHOLE_DATA is not set"))
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+    """Mounts a disk of 4 MB, or mounts it again with other options; only root can do that, and not everywhere."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = []
+
+    def mount(options: str) -> Path:
+        words = ["mount", "-t", "tmpfs", "-o", f"remount,{options}" if mounted else options, "tmpfs", str(place)]
+        try:
+            done = subprocess.run(words, capture_output=True, check=False).returncode == 0
+        except OSError:
+            done = False
+        if not done:
+            pytest.skip("no disk can be mounted here")
+        mounted.append(words)
+        return place
+
+    mount("size=4m")
+    yield mount
+    subprocess.run(["umount", str(place)], check=True)

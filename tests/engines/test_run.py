@@ -148,6 +148,20 @@ def test_no_scheduler_answers(monkeypatch: pytest.MonkeyPatch) -> None:
         list(run_tasks(str, [1], EngineOptions("dask", scheduler="tcp://127.0.0.1:9")))
 
 
+def test_a_cluster_whose_workers_die_while_they_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    distributed = pytest.importorskip("distributed")
+    tried = []
+
+    def fails(**options: Any) -> None:
+        tried.append(options["n_workers"])
+        raise RuntimeError("Nanny failed to start.")
+
+    monkeypatch.setattr(distributed, "LocalCluster", fails)
+    with pytest.raises(ValueError, match=r"a dask cluster of 2 workers can't be started here \(Nanny failed to start"):
+        list(run_tasks(str, [1], options("dask")))
+    assert tried == [2, 2, 2]
+
+
 @pytest.mark.slow
 def test_a_scheduler_that_goes_away(tmp_path: Path) -> None:
     import subprocess

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -106,6 +106,27 @@ def test_a_place_that_is_gone_is_reported_once(address: str, monkeypatch: pytest
     assert cache.get(KEY) is None
     cache.put({"k": 2}, ARRAYS)
     assert said == [f"the cache {address} can't be reached (RuntimeError: no route to host); it is not used any more"]
+
+
+# --- a disk
+
+
+def test_a_disk_that_fills_up_and_one_that_is_read_only(small_disk: Callable[[str], Path]) -> None:
+    said: list[str] = []
+    folder = small_disk("size=4m") / "cache"
+    cache = Cache(folder, tell=said.append)
+    for k in range(30):
+        cache.put({"k": k}, {"x": np.full(30_000, k)})
+    assert said == [f"nothing is kept for other runs: the cache {folder} can't be written (No space left on device)"]
+    kept = Cache(folder, tell=said.append)
+    whole = [is_whole for _, is_whole in kept.verified()]
+    assert whole == [True] * len(whole)
+    assert 10 < len(whole) < 30
+    assert not list(folder.rglob("*.partial*"))
+    small_disk("ro")
+    np.testing.assert_array_equal(kept.get({"k": 0})["x"], 0)  # type: ignore[index]
+    kept.put({"k": 99}, ARRAYS)
+    assert said[1:] == [f"nothing is kept for other runs: the cache {folder} can't be written (Read-only file system)"]
 
 
 # --- S3

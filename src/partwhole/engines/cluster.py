@@ -18,6 +18,8 @@ from partwhole.store.arguments import how_to_install
 
 # tasks that a worker has: one that it does, and the next
 _IN_FLIGHT = 2
+# tries to start a cluster on this machine
+_STARTS = 3
 # seconds until a scheduler that does not answer counts as gone
 PATIENCE = "20s"
 
@@ -115,19 +117,36 @@ def _client(distributed: Any, options: EngineOptions) -> Iterator[Any]:
             finally:
                 client.close(timeout=2)
             return
-        cluster = distributed.LocalCluster(
-            n_workers=options.count,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=None,
-            env=ONE_THREAD,
-            silence_logs=logging.CRITICAL,
-        )
+        cluster = _local_cluster(distributed, options.count)
         try:
             with cluster, distributed.Client(cluster, set_as_default=False) as client:
                 yield client
         finally:
             cluster.close(timeout=5)
+
+
+def _local_cluster(distributed: Any, workers: int) -> Any:
+    """A cluster on this machine. A worker that dies while it starts, or is not ready in time, takes the cluster with it, so
+    there is more than one try.
+    """
+    for tries_left in reversed(range(_STARTS)):
+        try:
+            return distributed.LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                # not the usual port, which another run may have
+                dashboard_address="127.0.0.1:0",
+                env=ONE_THREAD,
+                silence_logs=logging.CRITICAL,
+            )
+        except (RuntimeError, OSError) as error:
+            if not tries_left:
+                raise ValueError(
+                    f"a dask cluster of {workers} workers can't be started here ({error}); run the same command again, with "
+                    "fewer workers or with engine processes"
+                ) from None
+    raise AssertionError
 
 
 @contextmanager

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,10 +44,13 @@ from partwhole.matching.scans.prepare import MOST_VERTICES, PreparedScans, Scans
 from partwhole.matching.scans.surface import Lift
 from partwhole.matching.search.method import Method, check_method
 from partwhole.matching.training.prepared_pairs import filled_cache
+from partwhole.mesh import Mesh
 from partwhole.store.arguments import Progress, check_device, check_progress, check_whole_number
 from partwhole.store.cache import Cache, CacheGiven
 from partwhole.store.compute import free_cores
 
+# pairs that calibration looks at, at most
+CALIBRATED = 24
 # wholes whose surfaces and distances are held, and pairs whose surfaces are held for one matcher after the other
 _MOST_WHOLES = 24
 
@@ -61,6 +65,7 @@ class Benchmark:
     method : how distances on the wholes are measured
     max_vertices : of the wholes as they are matched; see `match`
     keep : hold the surfaces of all pairs in memory, for methods that need the same of them
+    most_wholes : so many wholes are kept in memory with what was computed for them
     device : "cpu" or "cuda"
     cache : where eigenpairs are kept: a `Cache`, a folder, True for the default one, or None for nowhere
     workers : processes that compute eigenpairs; default as many as there are cores
@@ -75,21 +80,14 @@ class Benchmark:
         method: DistanceMethod = "fast_marching",
         max_vertices: int = MOST_VERTICES,
         keep: bool = False,
+        most_wholes: int = _MOST_WHOLES,
         device: str = "cpu",
         cache: CacheGiven = None,
         workers: int | None = None,
         progress: Progress | None = None,
     ) -> None:
         check_device(device)
-        self.pairs: list[Pair] = list(given_pairs(pairs))
-        if not self.pairs:
-            raise ValueError("there are no pairs; a data set yields at least one part and its whole")
-        missing = [pair.name for pair in self.pairs if pair.ground_truth is None or len(pair.ground_truth) == 0]
-        if missing:
-            raise ValueError(
-                f"{len(missing)} of {len(self.pairs)} pairs have no ground truth ({missing[0]}, for one), so their error "
-                "can't be measured; leave them out with pairs.where(...), or match them without evaluation"
-            )
+        self.pairs = _with_truth(pairs)
         check_progress(progress)
         check_whole_number("max_vertices", max_vertices)
         check_whole_number("workers", workers, or_none=True)
@@ -97,18 +95,41 @@ class Benchmark:
         self.method: DistanceMethod = method
         self._cache, self._workers, self._keep = Cache.meant(cache), workers, keep
         self._report = progress or (lambda what, done, total: None)
-        self._templates = Templates(_MOST_WHOLES)
-        self._scans = [self._prepared(pair, max_vertices) for pair in self.pairs]
+        self._max_vertices, self._device = max_vertices, device
+        self._templates = Templates(most_wholes)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Surfaces as they are matched, and distances on the wholes."""
+        self._scans = [self._prepared(pair, self._max_vertices) for pair in self.pairs]
         self._kept: tuple[tuple[Any, ...], dict[int, SurfacePair]] = (), {}
         self._distances: dict[str, np.ndarray] = {}
-        wholes = {pair.whole.content_hash: pair.whole for pair in self.pairs}
-        for done, (key, mesh) in enumerate(wholes.items()):
+        wholes = {
+            pair.whole.content_hash: (pair.whole, scans.whole_key)
+            for pair, scans in zip(self.pairs, self._scans, strict=True)
+        }
+        for done, (key, (mesh, known_as)) in enumerate(wholes.items()):
             self._report("distances", done, len(wholes))
-            self._distances[key] = distances_of(mesh, method=method, device=device).cpu().numpy()
+            self._distances[key] = self._distances_on(mesh, known_as)
         self._report("distances", len(wholes), len(wholes))
+
+    def _distances_on(self, whole: Mesh, known_as: str) -> np.ndarray:
+        what = "distances that errors are measured by"
+        found: np.ndarray | None = self._templates.get(known_as, what)
+        if found is None:
+            found = distances_of(whole, method=self.method, device=self._device).cpu().numpy()
+            self._templates.put(known_as, what, found)
+        return found
 
     def __len__(self) -> int:
         return len(self.pairs)
+
+    def with_pairs(self, pairs: Sequence) -> Benchmark:
+        """The same for other pairs; what is known of their wholes is not computed again."""
+        other = copy(self)
+        other.pairs = _with_truth(pairs)
+        other._prepare()
+        return other
 
     def _prepared(self, pair: Pair, max_vertices: int) -> PreparedScans:
         scans = Scans(pair.part, pair.whole, (), {})
@@ -178,10 +199,23 @@ class Benchmark:
         number : of the pair in `pairs`
         method, read_out, refine : see `of`
         """
-        choices = {read_out: MatchOptions(refine=refine, read_out=read_out)}
+        return self.of_pair_by_read_out(number, method, [read_out], refine=refine)[read_out]
+
+    def of_pair_by_read_out(
+        self, number: int, method: Method, read_outs: Sequence[ReadOut], *, refine: int = 0
+    ) -> dict[ReadOut, PairResult]:
+        """The same with each of several read-outs, after one search."""
+        choices = {read_out: MatchOptions(refine=refine, read_out=read_out) for read_out in read_outs}
         with on_free_cores():
-            ((_, result),) = self._results(number, method, choices, self._cache, thorough=True)
-        return result
+            return dict(self._results(number, method, choices, self._cache, thorough=True))
+
+    @contextmanager
+    def filled_cache(self, method: Method) -> Iterator[None]:
+        """In the block, the eigenpairs of all surfaces are there, computed by several processes, for `of_pair`."""
+        before = self._cache
+        with self._filled_cache(method) as self._cache:
+            yield
+        self._cache = before
 
     def results(
         self, method: Method, options: MatchOptions | None = None, *, progress: Progress | None = None
@@ -201,7 +235,7 @@ class Benchmark:
                 yield match_scans(scans, method, options, cache=cache, cores=cores)
             self._tell(progress, len(self.pairs))
 
-    def calibration(self, method: Method, *, most: int = 24, progress: Progress | None = None) -> Calibration:
+    def calibration(self, method: Method, *, most: int = CALIBRATED, progress: Progress | None = None) -> Calibration:
         """How errors go with confidence, over all vertices of some pairs, evenly through the list.
 
         Parameters
@@ -210,8 +244,7 @@ class Benchmark:
         most : so many pairs at most
         progress : called with ("confidence", pairs done, pairs in all)
         """
-        count = min(most, len(self.pairs))
-        chosen = [int(k) for k in np.unique(np.linspace(0, len(self.pairs) - 1, count).round())]
+        chosen = spread_evenly(len(self.pairs), most)
         sure, errors = [], []
         for done, number in enumerate(chosen):
             if progress is not None:
@@ -227,18 +260,7 @@ class Benchmark:
 
     def protocol(self, method: Method, options: MatchOptions, weights: Weights = "final") -> Protocol:
         """How the errors of a method are measured here."""
-        kinds = {pair.ground_truth.kind for pair in self.pairs if pair.ground_truth is not None}
-        truth: Truth = "barycentric" if "barycentric" in kinds else "vertices"
-        matchers = method.matchers if isinstance(method, Ensemble) else [method]
-        return Protocol(
-            data=self.name,
-            distances=self.method,
-            ground_truth=truth,
-            read_out=options.read_out,
-            refined=options.refine,
-            weights=weights,
-            seeds=() if weights == "none" else tuple(one.config.optimisation.seed for one in matchers),
-        )
+        return protocol_of(self.pairs, method, options, weights, data=self.name, distances=self.method)
 
     def _results(
         self,
@@ -304,6 +326,60 @@ class Benchmark:
     def _tell(self, progress: Progress | None, done: int) -> None:
         if progress is not None:
             progress("matching", done, len(self.pairs))
+
+
+def protocol_of(
+    pairs: Sequence[Pair],
+    method: Method,
+    options: MatchOptions,
+    weights: Weights = "final",
+    *,
+    data: str,
+    distances: DistanceMethod,
+) -> Protocol:
+    """How the errors of a method on pairs are measured.
+
+    Parameters
+    ----------
+    pairs : with ground truth
+    method, options, weights : see `Benchmark.of`
+    data : what the pairs are
+    distances : how distances on the wholes are measured
+    """
+    kinds = {pair.ground_truth.kind for pair in pairs if pair.ground_truth is not None}
+    truth: Truth = "barycentric" if "barycentric" in kinds else "vertices"
+    matchers = method.matchers if isinstance(method, Ensemble) else [method]
+    return Protocol(
+        data=data,
+        distances=distances,
+        ground_truth=truth,
+        read_out=options.read_out,
+        refined=options.refine,
+        weights=weights,
+        seeds=() if weights == "none" else tuple(one.config.optimisation.seed for one in matchers),
+    )
+
+
+def spread_evenly(count: int, most: int) -> list[int]:
+    """Numbers from 0 to count - 1, all or `most` of them.
+
+    >>> spread_evenly(3, 24), spread_evenly(101, 3)
+    ([0, 1, 2], [0, 50, 100])
+    """
+    return [int(k) for k in np.unique(np.linspace(0, count - 1, min(most, count)).round())]
+
+
+def _with_truth(pairs: Sequence) -> list[Pair]:
+    held = list(given_pairs(pairs))
+    if not held:
+        raise ValueError("there are no pairs; a data set yields at least one part and its whole")
+    missing = [pair.name for pair in held if pair.ground_truth is None or len(pair.ground_truth) == 0]
+    if missing:
+        raise ValueError(
+            f"{len(missing)} of {len(held)} pairs have no ground truth ({missing[0]}, for one), so their error "
+            "can't be measured; leave them out with pairs.where(...), or match them without evaluation"
+        )
+    return held
 
 
 def evaluate(

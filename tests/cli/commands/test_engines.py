@@ -15,12 +15,17 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from partwhole.cli.commands.mask import MASKS
 from partwhole.cli.main import main
 from partwhole.cli.shared.batch.kind import kind_at
+from partwhole.cli.shared.batch.measured import MeasureEntry, MeasureSettings, MeasureWork
 from partwhole.cli.shared.batch.meshes import mesh_entries
+from partwhole.cli.shared.console import Console
+from partwhole.datasets import FolderPairs
+from partwhole.experiments.matching.method_rows import methods_of_rows
 
 PROCESSES = ("--engine", "processes", "--workers", "2")
 DASK = pytest.param(("--engine", "dask", "--workers", "2"), marks=pytest.mark.slow, id="dask")
@@ -137,6 +142,180 @@ def test_shards_of_fits_are_compared_by_the_last(
     assert states(Path("out/fits.csv")) == ["fitted", "fitted"]
 
 
+# --- errors of methods
+
+
+def table_of(folder: Path) -> list[list[str]]:
+    """The rows of a comparison without what is a measurement of the run: seconds and memory."""
+    lines = json.loads((folder / "summary.json").read_text())["table"]
+    return [line[:-2] for line in lines]
+
+
+def rows_without_times(file: Path) -> list[dict[str, str]]:
+    with file.open() as held:
+        return [{k: v for k, v in row.items() if k not in ("seconds", "megabytes")} for row in csv.DictReader(held)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", [pytest.param(PROCESSES, id="processes"), DASK])
+def test_a_comparison_is_the_same(own_set: Path, tmp_path: Path, engine: tuple[str, ...]) -> None:
+    words = (
+        "benchmark",
+        "--data",
+        own_set,
+        "--methods",
+        "descriptors,fsp",
+        "--distances",
+        "dijkstra",
+        "--no-cache",
+        "-q",
+    )
+    assert run(*words, "-o", tmp_path / "serial") == 0
+    assert run(*words, "-o", tmp_path / "others", *engine) == 0
+    assert table_of(tmp_path / "others") == table_of(tmp_path / "serial")
+    of_pairs = rows_without_times(tmp_path / "serial/pairs.csv")
+    assert rows_without_times(tmp_path / "others/pairs.csv") == of_pairs
+    assert len(of_pairs) == 8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", [pytest.param(PROCESSES, id="processes"), DASK])
+def test_errors_are_the_same(own_set: Path, tmp_path: Path, runs: list[Path], engine: tuple[str, ...]) -> None:
+    words = (
+        "evaluate",
+        "--data",
+        own_set,
+        "--split",
+        "all",
+        "-m",
+        runs[0],
+        "-m",
+        runs[1],
+        "--read-out",
+        "both",
+        "--average",
+    )
+    words += ("--no-cache", "-q")
+    assert run(*words, "-o", tmp_path / "serial") == 0
+    assert run(*words, "-o", tmp_path / "others", *engine) == 0
+    for name in ("table.txt", "table.md", "table.tex", "pck.png"):
+        assert (tmp_path / "others" / name).read_bytes() == (tmp_path / "serial" / name).read_bytes()
+    name = "pairs-one-features.csv"
+    assert rows_without_times(tmp_path / "others" / name) == rows_without_times(tmp_path / "serial" / name)
+
+
+def test_the_work_of_another_process_is_the_same(own_set: Path, tmp_path: Path) -> None:
+    arguments = {"names": ["descriptors"], "device": "cpu"}
+    settings = MeasureSettings(
+        "partwhole.experiments.matching.method_rows:methods_of_rows",
+        arguments,
+        "dijkstra",
+        0,
+        "cpu",
+        str(tmp_path / "c"),
+    )
+    here = MeasureWork(settings, methods_of_rows(arguments), Console(quiet=True))
+    make, given = here.__reduce__()
+    there = make(*given)
+    assert there.settings == settings
+    first, second = FolderPairs(own_set)[:2]
+    for pair in (first, second):
+        entry = MeasureEntry("descriptors", pair, ("features",), "hash")
+        for work, place in ((here, tmp_path / "here"), (there, tmp_path / "there")):
+            said = work(entry, place / entry.name)
+            assert (said["pair"], said["part"], said["read_outs"]) == (pair.name, pair.part.name, ["features"])
+        with (
+            np.load(tmp_path / "here" / entry.name / "result.npz") as one,
+            np.load(tmp_path / "there" / entry.name / "result.npz") as other,
+        ):
+            assert one["errors_0"].tolist() == other["errors_0"].tolist()
+            assert one["vertex_map_0"].tolist() == other["vertex_map_0"].tolist()
+
+
+EVALUATE = ("--split", "all", "--read-out", "features", "--yaw-steps", 1, "--no-cache")
+
+
+def test_what_is_kept_is_what_is_measured_without_a_folder(
+    own_set: Path, tmp_path: Path, runs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("evaluate", "--data", own_set, "-m", runs[0], *EVALUATE, "--json")
+    tables = []
+    for more in ((), ("-o", tmp_path / "out")):
+        assert run(*words, *more) == 0
+        tables.append(json.loads(capsys.readouterr().out)["table"])
+    assert tables[0] == tables[1]
+
+
+def test_shards_of_an_evaluation(
+    own_set: Path, tmp_path: Path, runs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("evaluate", "--data", own_set, "-m", runs[0], *EVALUATE)
+    out = tmp_path / "out"
+    assert run(*words, "-q", "-o", tmp_path / "serial") == 0
+    assert run(*words, "-o", out, "--shard", "1/3") == 0
+    told = capsys.readouterr()
+    assert "4 maps: 1 measured before, 3 not yet" in told.out
+    assert "3 of 4 maps are for other shards to measure; the last one writes the tables" in told.err
+    assert not (out / "table.txt").exists()
+    assert run(*words, "-o", out, "--shard", "0/3", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["complete"] is False
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("result.npz")}
+    assert len(before) == 3
+    assert run(*words, "-o", out, "--shard", "2/3", "-q") == 0
+    assert (out / "table.txt").read_bytes() == (tmp_path / "serial/table.txt").read_bytes()
+    (out / "table.txt").unlink()
+    assert run(*words, "-o", out, "-q") == 0
+    assert (out / "table.txt").exists()
+    assert {path: path.stat().st_mtime_ns for path in before} == before, "what is measured is not measured again"
+
+
+def test_a_result_that_is_damaged_is_measured_again(
+    own_set: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("benchmark", "--data", own_set, "--methods", "descriptors", "--distances", "dijkstra", "--no-cache", "-q")
+    assert run(*words, "-o", tmp_path / "out") == 0
+    wanted, place = table_of(tmp_path / "out"), sorted(tmp_path.rglob("result.npz"))
+    place[0].write_bytes(place[0].read_bytes()[:-20])
+    place[1].unlink()
+    assert run(*words, "-o", tmp_path / "out") == 2
+    assert "2 of the results in" in (told := capsys.readouterr().err)
+    assert "run the same command again to measure them" in told
+    assert run(*words, "-o", tmp_path / "out") == 0
+    assert table_of(tmp_path / "out") == wanted
+
+
+def test_a_pair_that_can_not_be_measured_does_not_stop_the_others(
+    own_set: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from partwhole.matching.methods import DescriptorMaps
+
+    original = DescriptorMaps.functional_map
+    broken = ["part2"]
+
+    def fails(self: DescriptorMaps, pair: object) -> object:
+        if pair.meshes[0].name in broken:  # type: ignore[attr-defined]
+            raise ValueError("nothing fits; give another part")
+        return original(self, pair)
+
+    monkeypatch.setattr(DescriptorMaps, "functional_map", fails)
+    words = ("benchmark", "--data", own_set, "--methods", "descriptors", "--distances", "dijkstra", "--no-cache")
+    assert run(*words, "-o", tmp_path / "out") == 2
+    told = capsys.readouterr()
+    assert "4 maps: 3 measured, 1 failed" in told.out
+    assert "1 of 4 maps could not be measured; the first is descriptors/part2-ball-" in told.err
+    assert "nothing fits; give another part" in told.err
+    assert not (tmp_path / "out/table.txt").exists()
+    broken.clear()
+    assert run(*words, "-o", tmp_path / "out") == 0
+    assert "4 maps: 1 measured, 3 measured before" in capsys.readouterr().out
+
+
+def test_engines_need_a_folder(own_set: Path, runs: list[Path], one_error: Callable[..., str]) -> None:
+    for option in (("--engine", "processes"), ("--shard", "0/2")):
+        told = one_error("evaluate", "--data", own_set, "-m", runs[0], *option)
+        assert told == "--engine and --shard keep the result of each pair in a folder: name it with --output"
+
+
 # --- what goes wrong
 
 
@@ -156,6 +335,55 @@ def test_a_full_disk_ends_the_run_in_one_line(parts: Path, capsys: pytest.Captur
     assert "0 of 4 shapes are finished and kept: make room, and run the same command again" in err
     assert err.count("\n") == 1
     assert run(*MASK, "-o", "out") == 0
+
+
+@pytest.mark.parametrize("engine", [(), pytest.param(PROCESSES, marks=pytest.mark.slow)])
+def test_a_disk_that_fills_up(
+    parts: Path,
+    engine: tuple[str, ...],
+    small_disk: Callable[[str], Path],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (parts / "bad.ply").unlink()
+    serial = made_in("serial", *MASK)
+    out = small_disk("size=4m") / "out"
+    sizes = [len(serial[f"part{k}/masks.npz"]) for k in range(4)]
+    # two of the masks find room, with what is written beside them
+    filled = shutil.disk_usage(out.parent).free - 2 * max(sizes) - min(sizes) // 2 - 40_000
+    assert min(sizes) > 100_000, "or others fit too"
+    (out.parent / "filled").write_bytes(bytes(filled))
+    assert run(*MASK, "-o", out, *engine) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"error: {out} can't be written ([Errno 28] No space left on device")
+    assert "of 4 shapes are finished and kept: make room, and run the same command again" in err
+    assert err.count("\n") == 1
+    done = [path.parent.name for path in out.glob("*/summary.json")]
+    assert done
+    assert all((out / name / "masks.npz").read_bytes() == serial[f"{name}/masks.npz"] for name in done)
+    small_disk("ro")
+    assert run(*MASK, "-o", out, *engine) == 2
+    err = capsys.readouterr().err
+    assert "can't be written" in err
+    assert err.count("\n") == 1
+    small_disk("rw,size=16m")
+    assert run(*MASK, "-o", out, *engine) == 0
+    assert {name: data for name, data in contents(out).items() if name.endswith("npz")} == {
+        name: data for name, data in serial.items() if name.endswith("npz")
+    }
+
+
+def test_masks_do_not_depend_on_what_is_free(parts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import partwhole.cli.commands.mask as command
+
+    for name in ("bad.ply", "part1.ply", "part2.ply", "part3.ply"):
+        (parts / name).unlink()
+    monkeypatch.setattr(command, "free_memory", lambda: 1 << 20)
+    assert run(*MASK, "-o", "out") == 0
+    summary = json.loads(Path("out/part0/summary.json").read_text())
+    assert summary["rows"] == summary["vertices"]
+    monkeypatch.setattr(command, "free_memory", lambda: 1000)
+    assert run(*MASK, "-o", "other") == 2
+    assert not Path("other/part0/summary.json").exists()
 
 
 def test_a_folder_that_becomes_read_only(

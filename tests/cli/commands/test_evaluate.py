@@ -45,7 +45,7 @@ def test_everything_is_written(
         assert row["measures"]["micro"] > 0
         assert row["measures"]["worst pair"] == pytest.approx(row["worst_pair"]["mean"])
         assert row["card"]["data"]["parts"] == 3
-    files = {path.name for path in folder.iterdir()}
+    files = {path.name for path in folder.iterdir() if path.is_file()}
     tables = {"table.txt", "table.md", "table.tex", "pck.png", "summary.json"}
     assert files == tables | {"pairs-one-spectral.csv", "pairs-one-features.csv"}
     assert {Path(path).name for path in summary["files"].values()} == files

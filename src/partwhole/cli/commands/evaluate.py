@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from partwhole.cli.shared.batch.engine_options import (
+    EngineOption,
+    EvaluationWorkersOption,
+    SchedulerOption,
+    ShardOption,
+    engine_options,
+)
+from partwhole.cli.shared.batch.measured import MeasureSettings, measured_maps
 from partwhole.cli.shared.config_options import SEARCH_CHOICES, changed_choices
 from partwhole.cli.shared.console import Console, StageProgress, plain_memory_errors
 from partwhole.cli.shared.data_options import (
@@ -28,7 +36,6 @@ from partwhole.cli.shared.evaluation_output import WRITES, MeasuredModel, write_
 from partwhole.cli.shared.imported import can_be_cached, load_methods, weight_files, weights_of
 from partwhole.cli.shared.options import (
     CacheOption,
-    Device,
     DeviceOption,
     DistanceMethod,
     JsonOption,
@@ -36,7 +43,6 @@ from partwhole.cli.shared.options import (
     OutputOption,
     QuietOption,
     RefineOption,
-    WorkersOption,
     check_folder,
     check_torch,
     open_cache,
@@ -44,6 +50,7 @@ from partwhole.cli.shared.options import (
 )
 from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.datasets.transforms import with_parts_turned
+from partwhole.engines import EngineOptions
 from partwhole.evaluation import Calibration, Evaluation, Table, error_table, published_rows
 from partwhole.matching.config import PRESETS, READ_OUT, group_of
 
@@ -128,8 +135,11 @@ def evaluate(
     output: OutputOption = None,
     report_to: ReportOption = None,
     device: DeviceOption = "cpu",
-    workers: WorkersOption = None,
     cache: CacheOption = True,
+    engine: EngineOption = "serial",
+    workers: EvaluationWorkersOption = None,
+    scheduler: SchedulerOption = None,
+    shard: ShardOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -137,28 +147,46 @@ def evaluate(
 
     Prints a table that states its protocol, one row for each model. With --output, writes it as text, Markdown and LaTeX, a
     table of pairs for each model, and the curves of correct matches (PCK); with --report, also a page to share.
+
+    With either, the result of each pair is kept there in measured/: if it is interrupted, run the same command again to
+    resume. --engine and --shard measure several pairs at the same time, with the same errors.
     """
     console = Console(as_json=as_json, quiet=quiet)
     check_torch(device)
-    from partwhole.matching.evaluation import Benchmark
-
+    where = engine_options({"engine": engine, "workers": workers, "scheduler": scheduler, "shard": shard})
     folder = _checked_folder(output, report_to, [*weight_files(models), *data_files(data)])
+    if folder is None and (where.engine != "serial" or where.shard is not None):
+        raise ValueError("--engine and --shard keep the result of each pair in a folder: name it with --output")
     if yaw_steps is not None:
         changes = [*(changes or ()), f"yaw_steps={yaw_steps}"]
-    loaded = {name: _changed(method, changes or ()) for name, method in load_methods(models, device).items()}
-    cache = cache and all(can_be_cached(method, console) for method in loaded.values())
-    matchers = _combined(loaded, average=average, together=together)
+    arguments: dict[str, Any] = {
+        "models": [str(model) for model in models],
+        "device": device,
+        "changes": list(changes or ()),
+    }
+    arguments |= {"average": average, "together": together}
+    matchers = evaluated_methods(arguments)
+    cache = cache and all(can_be_cached(method, console) for method in _each(matchers))
     chosen = guess_set(data, which, note=console.note)
     pairs = pairs_from(data, chosen, split, note=console.note)
     _note_vertical(matchers, chosen, console)
-    options: dict[str, Any] = {"device": device, "cache": open_cache(cache, console), "workers": workers}
     read_outs: list[ReadOut] = ["spectral", "features"] if read_out == "both" else [read_out]
+    settings = MeasureSettings(f"{__name__}:{evaluated_methods.__name__}", arguments, distances, refine, device, cache)
     with plain_memory_errors(), console.stage_progress() as report:
-        held, truth = _held(pairs, console, report, device=device, rounded=rounded, turn_parts=turn_parts)
+        held, truth = _held(pairs, console, report, rounded=rounded, turn_parts=turn_parts)
+        if where.engine == "serial":
+            check_memory(held, device=device, for_loss=False)
         name = f"{pairs.name}, parts turned at random" if turn_parts else pairs.name
-        benchmark = Benchmark(held, name=name, method=distances, progress=report, **options)
-        found = _measured(matchers, benchmark, read_outs, report, refine=refine, truth=truth)
-        calibrated = {} if report_to is None else _calibrated(matchers, benchmark, report)
+        asked = _Asked(matchers, held, name, read_outs, settings, truth)
+        if folder is None:
+            found = _measured_here(asked, console, report, workers=workers)
+        else:
+            measured = _measured_into(asked, output_folder(folder), console, where)
+            if measured is None:
+                console.finish({"complete": False, "pairs": len(held), "notes": console.notes})
+                return
+            found = measured
+        calibrated = {} if report_to is None else _calibrated(asked, console, report)
     beside = _published(chosen, split, console, refined=refine > 0) if published else {}
     table = _table(found, beside, pairs.name, average=average)
     _print_table(console, table, found)
@@ -175,7 +203,7 @@ def evaluate(
     }
     if folder is not None:
         pictured = None if report_to is None else held
-        summary["files"] = write_evaluation(output_folder(folder), found, table, summary, console, pictured, calibrated)
+        summary["files"] = write_evaluation(folder, found, table, summary, console, pictured, calibrated)
         console.say_files(summary["files"])
     console.finish(summary)
 
@@ -188,6 +216,22 @@ def _checked_folder(output: Path | None, report_to: Path | None, reads: Sequence
     if folder is not None:
         check_folder(folder, WRITES, reads, option="--output" if report_to is None else "--report")
     return folder
+
+
+def evaluated_methods(arguments: Mapping[str, Any]) -> Mapping[str, Method]:
+    """The methods that are measured, by their labels: `models`, with `changes`, on a `device`, perhaps `together`."""
+    loaded = load_methods(arguments["models"], arguments["device"])
+    changed = {name: _changed(method, arguments["changes"]) for name, method in loaded.items()}
+    return _combined(changed, average=arguments["average"], together=arguments["together"])
+
+
+def _each(methods: Mapping[str, Method]) -> list[Method]:
+    """All methods, those of an ensemble by themselves."""
+    from partwhole.matching.matcher import Ensemble
+
+    return [
+        one for method in methods.values() for one in (method.matchers if isinstance(method, Ensemble) else [method])
+    ]
 
 
 def _combined(matchers: dict[str, Method], *, average: bool, together: bool) -> Mapping[str, Method]:
@@ -224,13 +268,12 @@ def _print_table(console: Console, table: Table, found: Sequence[MeasuredModel])
 
 
 def _held(
-    pairs: Pairs, console: Console, report: StageProgress, *, device: Device, rounded: bool, turn_parts: bool
+    pairs: Pairs, console: Console, report: StageProgress, *, rounded: bool, turn_parts: bool
 ) -> tuple[list[Pair], str | None]:
     """The pairs with ground truth, and what the protocol says of the truth if it was changed."""
     held = with_ground_truth(read_pairs(pairs, console, report), pairs.name, console)
     if turn_parts:
         held = with_parts_turned(held)
-    check_memory(held, device=device, for_loss=False)
     if not rounded:
         return held, None
     kinds = {pair.ground_truth.kind for pair in held if pair.ground_truth is not None}
@@ -239,36 +282,84 @@ def _held(
     return [pair.rounded() for pair in held], "barycentric, rounded" if "barycentric" in kinds else None
 
 
-def _measured(
-    matchers: Mapping[str, Method],
-    benchmark: Benchmark,
-    read_outs: Sequence[ReadOut],
-    report: StageProgress,
-    *,
-    refine: int,
-    truth: str | None,
+@dataclass(frozen=True)
+class _Asked:
+    """What is to be measured.
+
+    Attributes
+    ----------
+    matchers : models by name
+    pairs, name : on which pairs, and what they are called
+    read_outs : how maps are read
+    settings : the same for other processes
+    truth : what the protocol says of the ground truth, if it was changed
+    """
+
+    matchers: Mapping[str, Method]
+    pairs: list[Pair]
+    name: str
+    read_outs: Sequence[ReadOut]
+    settings: MeasureSettings
+    truth: str | None
+
+    def benchmark(
+        self, pairs: Sequence[Pair], console: Console, report: StageProgress, workers: int | None
+    ) -> Benchmark:
+        """Some of the pairs, to be measured in this process."""
+        from partwhole.matching.evaluation import Benchmark
+
+        settings = self.settings
+        knobs: dict[str, Any] = {"method": settings.distances, "device": settings.device, "workers": workers}
+        cache = open_cache(settings.cache, console)
+        return Benchmark(pairs, name=self.name, cache=cache, progress=report, **knobs)
+
+    def row(self, name: str, read_out: ReadOut, evaluation: Evaluation) -> MeasuredModel:
+        """A row of the table."""
+        label = f"{name}, {read_out}" if len(self.read_outs) > 1 else name
+        changed: dict[str, Any] = {} if self.truth is None else {"ground_truth": self.truth}
+        stated = Evaluation(evaluation.pairs, replace(evaluation.protocol, **changed))
+        return MeasuredModel(label, read_out, stated, self.matchers[name].card)
+
+
+def _measured_here(
+    asked: _Asked, console: Console, report: StageProgress, *, workers: int | None
 ) -> list[MeasuredModel]:
-    """A row for each model and read-out."""
-    changed: dict[str, Any] = {} if truth is None else {"ground_truth": truth}
-    rows = []
-    for name, matcher in matchers.items():
-        found = benchmark.by_read_out(
-            matcher,
-            read_outs,
-            refine=refine,
-            weights=weights_of(matcher),
-            progress=report,
-        )
-        for read_out, measured in found.items():
-            label = f"{name}, {read_out}" if len(read_outs) > 1 else name
-            evaluation = Evaluation(measured.pairs, replace(measured.protocol, **changed))
-            rows.append(MeasuredModel(label, read_out, evaluation, matcher.card))
+    """A row for each model and read-out, measured in this process; nothing is kept."""
+    benchmark, rows = asked.benchmark(asked.pairs, console, report, workers), []
+    for name, matcher in asked.matchers.items():
+        knobs: dict[str, Any] = {"refine": asked.settings.refine, "weights": weights_of(matcher), "progress": report}
+        found = benchmark.by_read_out(matcher, asked.read_outs, **knobs)
+        rows += [asked.row(name, read_out, evaluation) for read_out, evaluation in found.items()]
     return rows
 
 
-def _calibrated(matchers: Mapping[str, Method], benchmark: Benchmark, report: StageProgress) -> dict[str, Calibration]:
-    """Calibration of the confidence of each model."""
-    return {name: benchmark.calibration(matcher, progress=report) for name, matcher in matchers.items()}
+def _measured_into(asked: _Asked, folder: Path, console: Console, engine: EngineOptions) -> list[MeasuredModel] | None:
+    """The same on any engine, with the result of each pair kept in the folder; None if other shards are not done."""
+    from partwhole.matching.config import MatchOptions
+    from partwhole.matching.evaluation import protocol_of
+
+    read_outs = dict.fromkeys(asked.matchers, asked.read_outs)
+    found = measured_maps(asked.pairs, asked.matchers, read_outs, asked.settings, folder, console, engine)
+    if found is None:
+        return None
+    rows = []
+    for name, matcher in asked.matchers.items():
+        for read_out in asked.read_outs:
+            options = MatchOptions(refine=asked.settings.refine, read_out=read_out)
+            knobs: dict[str, Any] = {"data": asked.name, "distances": asked.settings.distances}
+            protocol = protocol_of(asked.pairs, matcher, options, weights_of(matcher), **knobs)
+            results = [measured.results[read_out] for measured in found[name]]
+            rows.append(asked.row(name, read_out, Evaluation(results, protocol)))
+    return rows
+
+
+def _calibrated(asked: _Asked, console: Console, report: StageProgress) -> dict[str, Calibration]:
+    """Calibration of the confidence of each model, on some of the pairs."""
+    from partwhole.matching.evaluation import CALIBRATED, spread_evenly
+
+    some = [asked.pairs[number] for number in spread_evenly(len(asked.pairs), CALIBRATED)]
+    benchmark = asked.benchmark(some, console, report, None)
+    return {name: benchmark.calibration(matcher, progress=report) for name, matcher in asked.matchers.items()}
 
 
 def _note_vertical(matchers: Mapping[str, Method], chosen: SetName, console: Console) -> None:

@@ -182,7 +182,7 @@ class MaskWork:
         mesh = existing_surface(entry.mesh)
         (place / MASKS.summary).unlink(missing_ok=True)
         # notes of one mesh don't belong into the summary of the next
-        _, _, summary = _masked(mesh, entry.whole, place, self.options, Console(quiet=True))
+        _, _, summary = _masked(mesh, entry.whole, place, self.options, Console(quiet=True), alike=True)
         del summary["seconds"]
         summary["choices"] = asdict(self.options)
         write_json(place / MASKS.summary, summary)
@@ -209,16 +209,21 @@ def _mask_many(
 
 
 def _masked(
-    mesh: Path, whole: Path | None, folder: Path, options: MaskOptions, console: Console
+    mesh: Path, whole: Path | None, folder: Path, options: MaskOptions, console: Console, *, alike: bool = False
 ) -> tuple[Mesh, Trust, dict[str, Any]]:
-    """Write the masks and the pictures of a mesh; the summary is returned, and written by the caller."""
+    """Write the masks and the pictures of a mesh; the summary is returned, and written by the caller.
+
+    Of a large mesh as many rows are taken as fit into memory and on the disk; `alike`: the same on every machine.
+    """
     vertex, method, sound, rows, seed = options.vertex, options.method, options.sound, options.rows, options.seed
     dtype, device, metric_bound, repair = options.dtype, options.device, options.metric_bound, options.repair
     part = _read(mesh, console, repair=repair)
     output_folder(folder)
     chosen = _vertex_number(vertex, part)
     no_sphere = None if whole is None else _why_no_sphere(_read(whole, console, repair=repair))
-    sample = _sampled_rows(part, rows, chosen, np.dtype(dtype).itemsize, folder, seed, console)
+    item = np.dtype(dtype).itemsize
+    room = _LARGEST if alike else min(free_memory() // 2, shutil.disk_usage(folder).free // 2, _LARGEST)
+    sample = _sampled_rows(part, rows, chosen, item, room, seed, console)
     measured = _measure(part, sample, method=method, dtype=dtype, device=device, console=console)
     trust, seconds = _apply_criteria(
         part, measured, sample, sound=sound, metric_bound=metric_bound, device=device, no_sphere=no_sphere
@@ -294,14 +299,14 @@ def _why_no_sphere(whole: Mesh) -> str | None:
 
 
 def _sampled_rows(
-    part: Mesh, rows: int | None, chosen: int | None, item: int, folder: Path, seed: int, console: Console
+    part: Mesh, rows: int | None, chosen: int | None, item: int, room: int, seed: int, console: Console
 ) -> Int[np.ndarray, "r"] | None:
-    """The vertices to compute rows for, or None for all: as many as asked for, or as fit into memory and on the disk."""
+    """The vertices to compute rows for, or None for all: as many as asked for, or as fit into so many bytes."""
     n = part.n_vertices
     a_row = n * (4 * item + 3)  # distances, three thresholds, three masks
-    room = min(free_memory() // 2, shutil.disk_usage(folder).free // 2, _LARGEST)
     if rows is None:
         if n * a_row <= room:
+            _check_room(part, n * a_row, f"{n} rows")
             return None
         rows = int(min(_MOST_ROWS, max(room - len(part.boundary_vertices) * n * item, 0) // a_row))
         if rows < 1:
@@ -312,16 +317,21 @@ def _sampled_rows(
         )
     if rows >= n:
         return None
-    needed = rows * a_row + len(part.boundary_vertices) * n * item
-    if needed > free_memory():
-        raise ValueError(
-            f"{part.name}: {rows} rows, and the distances from {len(part.boundary_vertices)} boundary vertices, take "
-            f"{needed / 2**30:.1f} GiB, and {free_memory() / 2**30:.1f} are free; give --rows a smaller number, or "
-            "decimate the mesh"
-        )
+    boundary = len(part.boundary_vertices)
+    said = f"{rows} rows, and the distances from {boundary} boundary vertices,"
+    _check_room(part, rows * a_row + boundary * n * item, said)
     from partwhole.mesh.decimation import farthest_points
 
     return farthest_points(part, rows, first=chosen, seed=seed)
+
+
+def _check_room(part: Mesh, needed: int, said: str) -> None:
+    """Raise ValueError unless so many bytes of memory are free."""
+    if needed > free_memory():
+        raise ValueError(
+            f"{part.name}: {said} take {needed / 2**30:.1f} GiB, and {free_memory() / 2**30:.1f} are free; give --rows a "
+            "smaller number, or decimate the mesh"
+        )
 
 
 def _measure(

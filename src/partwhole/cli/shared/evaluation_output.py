@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from partwhole.cli.shared.batch.measured import WRITES as MEASURED
 from partwhole.cli.shared.console import Console, write_json, write_text
 from partwhole.cli.shared.options import output_folder
 from partwhole.evaluation import Calibration, Evaluation, Table, calibration_plot, pck_plot
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 WRITES = (
     *("table.txt", "table.md", "table.tex", "pck.png", "summary.json", "pairs-*.csv"),
     *("calibration.png", "pictures/*", "report.html", "report.md"),
+    *MEASURED,
 )
 # worst pairs of each row that are drawn
 _DRAWN_PAIRS = 4

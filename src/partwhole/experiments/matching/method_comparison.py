@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
 
+from partwhole.cli.shared.batch.engine_options import (
+    EngineOption,
+    EvaluationWorkersOption,
+    SchedulerOption,
+    ShardOption,
+    engine_options,
+)
+from partwhole.cli.shared.batch.measured import WRITES as MEASURED
+from partwhole.cli.shared.batch.measured import MeasureSettings
 from partwhole.cli.shared.console import Console, plain_memory_errors, write_json, write_text
 from partwhole.cli.shared.data_options import (
     PUBLISHED_AS,
@@ -30,19 +39,20 @@ from partwhole.cli.shared.options import (
     DistanceMethod,
     JsonOption,
     QuietOption,
-    WorkersOption,
     check_folder,
     check_torch,
-    open_cache,
     output_folder,
 )
 from partwhole.evaluation.published import Data
 from partwhole.experiments.matching.method_rows import (
     BenchmarkRow,
     load_for_rows,
-    measured,
+    methods_of_rows,
     pooled,
     published_error,
+    put_rows,
+    read_rows,
+    rows_of,
     some_pairs,
     switched,
     write_figures,
@@ -88,35 +98,44 @@ def benchmark(
         Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the results; continues an earlier run.")
     ] = Path("benchmark"),
     device: DeviceOption = "cpu",
-    workers: WorkersOption = None,
     cache: CacheOption = True,
+    engine: EngineOption = "serial",
+    workers: EvaluationWorkersOption = None,
+    scheduler: SchedulerOption = None,
+    shard: ShardOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Compare methods on the same pairs with ground truth.
 
-    Writes a row for each pair and method as soon as it is measured; if interrupted, run the same command again to resume.
-    Published methods are evaluated as published: without our read-outs and without a search for the orientation. Models are
-    evaluated as in partwhole match. Times are those of the match alone; eigenfunctions and distances are computed
-    beforehand.
+    The result of each pair and method is kept in measured/ of the folder; if interrupted, run the same command again to
+    resume. --engine and --shard measure several pairs at the same time, with the same errors. Published methods are evaluated
+    as published: without our read-outs and without a search for the orientation. Models are evaluated as in partwhole match.
+    Times are those of the match alone; eigenfunctions and distances are computed beforehand.
     """
     console = Console(as_json=as_json, quiet=quiet)
     check_torch(device)
-    from partwhole.matching.evaluation import Benchmark
-
+    where = engine_options({"engine": engine, "workers": workers, "scheduler": scheduler, "shard": shard})
     chosen_methods = _chosen(methods)
-    check_folder(output, _WRITES, [*weight_files(chosen_methods), *data_files(data)])
+    check_folder(output, (*_WRITES, *MEASURED), [*weight_files(chosen_methods), *data_files(data)])
     loaded = load_for_rows(chosen_methods, device)
     chosen = guess_set(data, which, note=console.note)
     pairs = pairs_from(data, chosen, split, note=console.note)
     folder = output_folder(output)
+    # an earlier file that can't be added to is said before anything is measured
+    read_rows(folder / ROWS)
+    arguments = {"names": chosen_methods, "device": device}
+    settings = MeasureSettings(f"{methods_of_rows.__module__}:methods_of_rows", arguments, distances, 0, device, cache)
     with plain_memory_errors(), console.stage_progress() as report:
         held = with_ground_truth(read_pairs(some_pairs(pairs, most), console, report), pairs.name, console)
         held, name = switched(held, pairs.name, turn_parts=turn_parts, own_area=own_area)
-        check_memory(held, device=device, for_loss=False)
-        options: dict[str, Any] = {"device": device, "cache": open_cache(cache, console), "workers": workers}
-        prepared = Benchmark(held, name=name, method=distances, progress=report, **options)
-        rows = measured(loaded, prepared, folder / ROWS, device, report)
+        if where.engine == "serial":
+            check_memory(held, device=device, for_loss=False)
+        rows = rows_of(held, loaded, settings, name, folder, console, where)
+    if rows is None:
+        console.finish({"complete": False, "pairs": len(held), "notes": console.notes})
+        return
+    put_rows(folder / ROWS, rows)
     as_given = not (turn_parts or own_area)
     table = _table(rows, loaded, PUBLISHED_AS.get(chosen) if as_given else None)
     _say_published(chosen, split, console)

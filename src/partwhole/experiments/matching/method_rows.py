@@ -16,15 +16,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from partwhole.cli.shared.console import StageProgress
+from partwhole.cli.shared.batch.measured import MeasureSettings, measured_maps
+from partwhole.cli.shared.console import Console, StageProgress, write_text
 from partwhole.cli.shared.imported import load_methods, weights_of
 from partwhole.cli.shared.options import Device
 from partwhole.datasets.pairs import Pair, Pairs
 from partwhole.datasets.transforms import with_own_areas, with_parts_turned
-from partwhole.evaluation import pck_curve, pck_plot
+from partwhole.engines import EngineOptions
+from partwhole.evaluation import PairResult, pck_curve, pck_plot
 from partwhole.evaluation.curves import PckCurve
 from partwhole.evaluation.published import PUBLISHED, Data
-from partwhole.experiments.matching.memory import peak_memory
+from partwhole.store.memory import peak_memory
 from partwhole.store.storage import saved
 
 if TYPE_CHECKING:
@@ -85,7 +87,7 @@ def measured(
     known = {row.key: row for row in read_rows(file)}
     rows: list[BenchmarkRow] = []
     for label, method in methods.items():
-        read_out = _read_out(method)
+        read_out = read_out_of(method)
         stated = prepared.protocol(method, _options(read_out), weights_of(method)).statement
         fingerprint = short_fingerprint(method)
         for number, pair in enumerate(prepared.pairs):
@@ -94,17 +96,64 @@ def measured(
             if row is None:
                 with peak_memory(device) as memory:
                     result = prepared.of_pair(number, method, read_out=read_out)
-                errors = 100 * result.mean, 100 * result.median, result.share_above()
-                shares = pck_curve(result.errors, limit=_PCK_LIMIT, steps=_PCK_STEPS).shares
-                found = (*errors, result.seconds, memory.megabytes, " ".join(f"{share:.4g}" for share in shares))
-                row = BenchmarkRow(label, pair.name, len(result.errors), *found, fingerprint, stated)
+                row = row_of(label, result, memory.megabytes, fingerprint, stated)
                 append_row(file, row)
             rows.append(row)
         report(label, len(prepared), len(prepared))
     return rows
 
 
-def _read_out(method: Method) -> ReadOut:
+def row_of(method: str, result: PairResult, megabytes: float, fingerprint: str, protocol: str) -> BenchmarkRow:
+    """What is kept of a pair.
+
+    Parameters
+    ----------
+    method : its label
+    result : the errors on the pair
+    megabytes : of memory that it took
+    fingerprint : see `short_fingerprint`
+    protocol : the statement of how the error was measured
+    """
+    errors = 100 * result.mean, 100 * result.median, result.share_above()
+    shares = pck_curve(result.errors, limit=_PCK_LIMIT, steps=_PCK_STEPS).shares
+    found = (*errors, result.seconds, megabytes, " ".join(f"{share:.4g}" for share in shares))
+    return BenchmarkRow(method, result.name, len(result.errors), *found, fingerprint, protocol)
+
+
+def rows_of(
+    pairs: Sequence[Pair],
+    methods: Mapping[str, Method],
+    settings: MeasureSettings,
+    name: str,
+    folder: Path,
+    console: Console,
+    engine: EngineOptions,
+) -> list[BenchmarkRow] | None:
+    """The rows of all methods on all pairs, measured on any engine; None if other shards have not measured theirs yet.
+
+    Parameters
+    ----------
+    pairs, name : with ground truth, and what they are called
+    methods, settings, folder, console, engine : see `measured_maps`
+    """
+    from partwhole.matching.evaluation import protocol_of
+
+    read_outs = {label: [read_out_of(method)] for label, method in methods.items()}
+    found = measured_maps(pairs, methods, read_outs, settings, folder, console, engine)
+    if found is None:
+        return None
+    rows = []
+    for label, method in methods.items():
+        (read_out,) = read_outs[label]
+        knobs: dict[str, Any] = {"data": name, "distances": settings.distances}
+        protocol = protocol_of(pairs, method, _options(read_out), weights_of(method), **knobs).statement
+        fingerprint = short_fingerprint(method)
+        rows += [row_of(label, one.results[read_out], one.megabytes, fingerprint, protocol) for one in found[label]]
+    return rows
+
+
+def read_out_of(method: Method) -> ReadOut:
+    """How maps are read: as published, or as `match` reads them."""
     from partwhole.matching.config import READ_OUT
     from partwhole.matching.search.method import PairMethod
 
@@ -138,20 +187,31 @@ _NUMBERS = ("mean_x100", "median_x100", "share_above", "seconds", "megabytes")
 _READERS: dict[str, Callable[[str], Any]] = {"vertices": int, **dict.fromkeys(_NUMBERS, _number)}
 
 
+def put_rows(file: Path, rows: Sequence[BenchmarkRow]) -> None:
+    """A file of the rows that it has and these, which take the place of those of the same method, pair and protocol."""
+    every = {row.key: row for row in [*read_rows(file), *rows]}
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(field.name for field in fields(BenchmarkRow))
+    writer.writerows(map(_cells, every.values()))
+    write_text(file, text.getvalue())
+
+
+def _cells(row: BenchmarkRow) -> list[Any]:
+    return [
+        "" if isinstance(v, float) and math.isnan(v) else f"{v:.6g}" if isinstance(v, float) else v
+        for v in asdict(row).values()
+    ]
+
+
 def append_row(file: Path, row: BenchmarkRow) -> None:
     """A further line of the file, after its header, in one piece."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    values = asdict(row)
     start = file.read_bytes() if file.is_file() else b""
     if not start:
-        writer.writerow(values)
-    writer.writerow(
-        [
-            "" if isinstance(v, float) and math.isnan(v) else f"{v:.6g}" if isinstance(v, float) else v
-            for v in values.values()
-        ]
-    )
+        writer.writerow(asdict(row))
+    writer.writerow(_cells(row))
     # what was written when a run was killed may end in the middle of a line
     end = start.rfind(b"\n") + 1
     with file.open("r+b" if start else "wb") as out:
@@ -223,6 +283,11 @@ def load_for_rows(names: Sequence[str], device: Device) -> dict[str, Method]:
 
     plain = [name for name in names if str(name).split("+")[0] in METHODS]
     return load_methods(plain, "cpu") | load_methods([name for name in names if name not in plain], device)
+
+
+def methods_of_rows(arguments: Mapping[str, Any]) -> dict[str, Method]:
+    """The same in another process: `names` on a `device`."""
+    return load_for_rows(arguments["names"], arguments["device"])
 
 
 def some_pairs(pairs: Pairs, most: int | None) -> Pairs:

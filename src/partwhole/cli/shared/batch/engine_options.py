@@ -18,6 +18,14 @@ EngineOption = Annotated[
 EngineWorkersOption = Annotated[
     int | None, typer.Option("--workers", min=1, help="Processes of the engine; one for each core if not given.")
 ]
+EvaluationWorkersOption = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        min=1,
+        help="Processes of the engine; with serial, those that compute eigenfunctions. One for each core if not given.",
+    ),
+]
 SchedulerOption = Annotated[
     str | None,
     typer.Option(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from partwhole.cli.shared.batch.engine_options import engine_options, refuse_for_one
-from partwhole.cli.shared.batch.kind import BatchKind
+from partwhole.cli.shared.batch.kind import BatchKind, bytes_of_files
 from partwhole.cli.shared.console import Console
 from partwhole.cli.shared.options import below, check_folder, is_method
 from partwhole.datasets.synthetic.folder import mesh_files, named_surface, surface_files
@@ -45,6 +45,11 @@ class PairEntry:
     def files(self) -> tuple[Path, ...]:
         """All files that are read."""
         return (self.part, self.whole, *self.landmarks)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the files."""
+        return bytes_of_files(self.files)
 
     def said(self, kind: BatchKind) -> dict[str, Any]:
         """What the summary of a result says of its files."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 
@@ -26,6 +28,7 @@ class BatchKind:
     said : a few words about a row, for the line about its pair
     home : "module:NAME" of this object, by which other processes find it
     named_after_part : whether a pair without a name is named after its part, not after both surfaces
+    says_each : whether a line is printed for each pair
     """
 
     part: str
@@ -44,6 +47,7 @@ class BatchKind:
     said: Callable[[Mapping[str, Any]], str]
     home: str
     named_after_part: bool = False
+    says_each: bool = True
 
     def __reduce__(self) -> Any:
         # its functions have no names that another process could look up
@@ -75,3 +79,12 @@ def kind_at(home: str) -> BatchKind:
     module, _, name = home.partition(":")
     kind: BatchKind = getattr(import_module(module), name)
     return kind
+
+
+def bytes_of_files(files: Iterable[Path]) -> int:
+    """Bytes of files together; one that is missing is said by the process that reads it."""
+    total = 0
+    for file in files:
+        with suppress(OSError):
+            total += file.stat().st_size
+    return total

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from partwhole.cli.shared.batch.entries import ListedSurfaces, with_unique_names
-from partwhole.cli.shared.batch.kind import BatchKind
+from partwhole.cli.shared.batch.kind import BatchKind, bytes_of_files
 from partwhole.datasets.synthetic.folder import mesh_files
 from partwhole.mesh.io import FORMATS
 from partwhole.store.text import table_rows
@@ -28,6 +28,11 @@ class MeshEntry:
     def files(self) -> tuple[Path, ...]:
         """All files that are read."""
         return (self.mesh,) if self.whole is None else (self.mesh, self.whole)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the files."""
+        return bytes_of_files(self.files)
 
     def said(self, kind: BatchKind) -> dict[str, Any]:
         """What the summary of a result says of its files."""

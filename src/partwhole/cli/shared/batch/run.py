@@ -25,7 +25,7 @@ from partwhole.mesh.formats.common import counted
 Rows = list[dict[str, Any]]
 # seconds between two versions of the table while pairs are processed
 _TABLE_EVERY = 5.0
-# bytes of files up to which pairs are handed out together
+# bytes of surfaces up to which pairs are handed out together
 _SMALL = 400_000
 # where a shard notes its failures for the others
 _FAILURES = ".failed"
@@ -42,6 +42,9 @@ class BatchEntry(Protocol):
 
     @property
     def files(self) -> tuple[Path, ...]: ...
+
+    @property
+    def size(self) -> int: ...
 
     def said(self, kind: BatchKind) -> dict[str, Any]: ...
 
@@ -75,7 +78,7 @@ class Batch:
         try:
             summary = json.loads((place / kind.summary).read_text(encoding="utf-8"))
             wanted = json.loads(json.dumps({"choices": dict(self.choices), **entry.said(kind)}))
-            newest = max(file.stat().st_mtime for file in entry.files)
+            newest = max((file.stat().st_mtime for file in entry.files), default=0.0)
             if any(summary[name] != value for name, value in wanted.items()):
                 return None
             return kind.measures(summary) if newest <= (place / kind.summary).stat().st_mtime else None
@@ -106,7 +109,7 @@ class Batch:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
         elif for_others:
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             write_json(path, {"choices": dict(self.choices), "reason": outcome.said["reason"]})
 
     def _note(self, entry: BatchEntry) -> Path:
@@ -200,7 +203,7 @@ class _BatchRun:
                 missing.append(number)
                 continue
             self.rows[number] = batch.row(entry, batch.kind.before, before)
-            self.console.say(f"{self._place(number)}finished before, left as it is")
+            self._say(number, "finished before, left as it is")
         return missing
 
     def process(self, missing: Sequence[int], report: Callable[[str, int, int], None]) -> None:
@@ -209,7 +212,7 @@ class _BatchRun:
         report(stage, 0, total)
         do = partial(_outcome, replace(self.batch, entries=()))
         tasks = [self.batch.entries[number] for number in missing]
-        sizes = None if self.options.engine == "serial" else list(map(_size, tasks))
+        sizes = None if self.options.engine == "serial" else [task.size for task in tasks]
         with closing(run_tasks(do, tasks, self.options, sizes=sizes, small=_SMALL)) as found:
             for done, (place, outcome) in enumerate(found, start=1):
                 lost = isinstance(outcome, Lost)
@@ -229,7 +232,7 @@ class _BatchRun:
         if outcome.state == FAILED:
             self.console.note(f"{entry.name} failed: {outcome.said['reason']}")
         else:
-            self.console.say(f"{self._place(number)}{batch.kind.said(self.rows[number])}")
+            self._say(number, batch.kind.said(self.rows[number]))
 
     def _unwritable(self, reason: str) -> str:
         done = sum(row["state"] != FAILED for row in self.rows.values())
@@ -239,8 +242,9 @@ class _BatchRun:
             "finished and kept: make room, and run the same command again to go on"
         )
 
-    def _place(self, number: int) -> str:
-        return f"{number + 1} of {len(self.batch.entries)}, {self.batch.entries[number].name}: "
+    def _say(self, number: int, text: str) -> None:
+        if self.batch.kind.says_each:
+            self.console.say(f"{number + 1} of {len(self.batch.entries)}, {self.batch.entries[number].name}: {text}")
 
     def sorted_rows(self) -> Rows:
         return [self.rows[number] for number in sorted(self.rows)]
@@ -293,15 +297,6 @@ def _is_unwritable(fault: OSError, folder: Path) -> bool:
         return True
     # the name of the file is missing where it is written to, and there where it is made
     return isinstance(fault.filename, str) and Path(fault.filename).is_relative_to(folder)
-
-
-def _size(entry: BatchEntry) -> int:
-    """Bytes of its files; one that is missing is said by the process that reads it."""
-    total = 0
-    for file in entry.files:
-        with suppress(OSError):
-            total += file.stat().st_size
-    return total
 
 
 def standing(entries: Sequence[Any], folder: Path, kind: BatchKind, choices: Mapping[str, Any]) -> Rows:

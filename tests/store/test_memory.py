@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from partwhole.experiments.matching import memory
-from partwhole.experiments.matching.memory import peak_memory
+from partwhole.store import memory
+from partwhole.store.memory import peak_memory
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells")

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from partwhole.cli.shared.options import Device
-
 _RESET = "5"
 
 
@@ -19,7 +17,7 @@ class PeakMemory:
 
 
 @contextmanager
-def peak_memory(device: Device) -> Iterator[PeakMemory]:
+def peak_memory(device: str) -> Iterator[PeakMemory]:
     """The most memory that the block takes: main memory on Linux, that of the GPU where the device is one."""
     found = PeakMemory()
     if device == "cuda":
