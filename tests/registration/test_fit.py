@@ -226,7 +226,7 @@ def test_a_template_with_a_boundary_and_a_loose_piece(torn: MatchResult, egg: Me
 def with_a_ball(egg: Mesh, away: float) -> Mesh:
     """The egg, and a small ball so far from its middle."""
     ball = sphere(60)
-    middle = egg.vertices.mean(axis=0) + [0, 0, away]
+    middle = egg.vertices.mean(axis=0) + np.array([0, 0, away])
     return Mesh(
         np.concatenate([egg.vertices, 0.2 * ball.vertices + middle]),
         np.concatenate([egg.faces, ball.faces + egg.n_vertices]),

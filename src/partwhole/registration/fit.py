@@ -159,7 +159,9 @@ def fit_match(
     if crossed_before:
         notes.append(f"{counted(crossed_before, 'pair')} of triangles intersect as in the template")
     object.__setattr__(result, "notes", (*found.notes, *notes))
-    object.__setattr__(result, "warnings", (*found.warnings, *said, *_warnings(result, guide, template, crossed_before)))
+    object.__setattr__(
+        result, "warnings", (*found.warnings, *said, *_warnings(result, guide, template, crossed_before))
+    )
     return result
 
 

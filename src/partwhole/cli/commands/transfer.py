@@ -54,8 +54,8 @@ def transfer(
     missing: Annotated[
         str | None,
         typer.Option(
-            help="Value of vertices that are not covered. Labels need one; other numbers are empty or nan without it, or if it "
-            "is a text."
+            help="Value of vertices that are not covered. Labels need one; other numbers are empty or nan without it, or if "
+            "it is a text."
         ),
     ] = None,
     reach: Annotated[
@@ -269,7 +269,9 @@ def _landmarks(job: _Job, file: Path) -> _Result:
     found = transfer_landmarks(origin.vertices[held.vertices], job.correspondence, to=job.to)
     kept = np.flatnonzero(found.covered)
     if len(kept) == 0:
-        raise ValueError(f"{displayable(str(file))}: none of {counted(len(held), 'landmark')} has a place on the {job.to}")
+        raise ValueError(
+            f"{displayable(str(file))}: none of {counted(len(held), 'landmark')} has a place on the {job.to}"
+        )
     path = job.folder / file.name
     write_landmarks(path, goal, found.vertices[kept], [held.labels[k] or str(k + 1) for k in kept])
     lost = [held.labels[k] or str(k + 1) for k in np.flatnonzero(~found.covered)]
