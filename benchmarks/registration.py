@@ -96,7 +96,7 @@ def _nricp(name: str, case: Case, landmarks: bool) -> np.ndarray:
     template, scan = (trimesh.Trimesh(m.vertices, m.faces, process=False) for m in (case.moved, case.scan))
     given = {}
     if landmarks:
-        sure = sure_vertices(case)
+        sure = np.flatnonzero(case.found.confidence > 0.7)[::5]
         given = {
             "source_landmarks": case.found.vertex_map[sure],
             "target_positions": case.scan.vertices[sure],
@@ -104,24 +104,13 @@ def _nricp(name: str, case: Case, landmarks: bool) -> np.ndarray:
     return np.asarray(getattr(registration, name)(template, scan, **given))
 
 
-def cpd(case: Case, *, landmarks: bool = False) -> np.ndarray:
-    """pycpd, deformable; our map enters as known correspondences, every fifth vertex that is sure."""
+def cpd(case: Case) -> np.ndarray:
+    """pycpd, deformable."""
     pycpd = import_module("pycpd")
     scan, template = (np.asarray(mesh.vertices) for mesh in (case.scan, case.moved))
     size = case.moved.area**0.5
-    given = {"X": scan / size, "Y": template / size, "max_iterations": _STEPS, "w": 0.1}
-    if landmarks:
-        sure = sure_vertices(case)
-        known = {"e_alpha": 1e-8, "source_id": case.found.vertex_map[sure], "target_id": sure}
-        method = pycpd.ConstrainedDeformableRegistration(**given, **known)
-    else:
-        method = pycpd.DeformableRegistration(**given)
+    method = pycpd.DeformableRegistration(X=scan / size, Y=template / size, max_iterations=_STEPS, w=0.1)
     return np.asarray(method.register()[0]) * size
-
-
-def sure_vertices(case: Case) -> np.ndarray:
-    """Every fifth vertex of the scan that the map is sure of."""
-    return np.flatnonzero(case.found.confidence > 0.7)[::5]
 
 
 def meshmonk(case: Case, *, rigid: bool = False) -> np.ndarray:
@@ -168,7 +157,6 @@ METHODS: tuple[Method, ...] = (
     ("libigl ARAP", "our map", "igl", libigl_arap),
     ("pycpd", "raw files", "pycpd", cpd),
     ("pycpd", "our alignment", "pycpd", cpd),
-    ("pycpd", _MARKED, "pycpd", lambda case: cpd(case, landmarks=True)),
     ("pycpd", _BENT, "pycpd", cpd),
     ("meshmonk", "raw files", "meshmonk", lambda case: meshmonk(case, rigid=True)),
     ("meshmonk", "our alignment", "meshmonk", meshmonk),
