@@ -204,7 +204,7 @@ class SurfaceTree:
 
     Examples
     --------
-    >>> square = Mesh([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], [[0, 1, 2], [0, 2, 3]])
+    >>> square = as_mesh(([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], [[0, 1, 2], [0, 2, 3]]))
     >>> near = SurfaceTree(square).nearest(np.array([[0.75, 0.25, 2.0]]))
     >>> near.faces.tolist(), near.weights.tolist(), near.distances.tolist()
     ([0], [[0.25, 0.5, 0.25]], [2.0])
