@@ -14,7 +14,7 @@ What was not seen is split: a *limb* reaches farther from the middle of its rim 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,16 +54,17 @@ class Scan:
 # --- scans whose truth is known
 
 
-def generated(kind: str, recipe: str, seed: int, people: People | None) -> Scan:
+def generated(kind: str, recipe: str, seed: int, people: People | None, *, vertices: int = 2450) -> Scan:
+    """A body of about so many vertices in a pose, cut, and the same at rest; of people both are decimated."""
     if kind == "person":
         assert people is not None
         k = _HELD_OUT + seed % (len(people) - _HELD_OUT)
         fine = people.pose(k, seed=seed, strength=0.8)
-        rest, posed = decimate(people.rest(k), 2500), decimate(fine, 2400)
+        rest, posed = decimate(people.rest(k), vertices + 50), decimate(fine, vertices - 50)
         cut = random_cuts(posed.mesh, recipe, seed=seed)
         kept = np.isin(np.arange(posed.mesh.n_vertices), cut.vertex_map)
         return Scan(cut.part, rest.mesh, fine.vertices[rest.to_fine], kept[posed.to_coarse[rest.to_fine]], fine)
-    body = make_body(kind, 2450, seed=seed)
+    body = make_body(kind, vertices, seed=seed)
     complete = body.pose(seed=seed + 1000)
     cut = random_cuts(complete, recipe, seed=seed)
     seen = np.isin(np.arange(complete.n_vertices), cut.vertex_map)
@@ -141,7 +142,11 @@ def as_rigid_as_possible(
 HEAD = ["kind, cut", "pairs", "method", "seen", "unseen", "holes", "limbs", "to the surface, seen", "unseen"]
 
 
-def measured(scan: Scan, model: str) -> dict[str, list[float]]:
+# of each method, in the order of HEAD
+Errors = dict[str, list[float]]
+
+
+def measured(scan: Scan, model: str) -> Errors:
     """For each method mean errors in % of √area: seen, unseen, in holes, of limbs; and to the complete surface."""
     found = pw.match(scan.part, scan.template, model=model)
     known = np.isfinite(scan.truth).all(axis=1)
@@ -168,42 +173,47 @@ def _mean(values: np.ndarray) -> float:
     return float(values.mean()) if len(values) else np.nan
 
 
-def rows_of(name: str, scans: Iterable[Scan], model: str) -> list[list[str]]:
-    every = []
-    for scan in scans:
-        every.append(measured(scan, model))
-        print(
-            f"{name}: " + ", ".join(f"{label} {values[0]:.2f} {values[1]:.1f}" for label, values in every[-1].items()),
-            flush=True,
-        )
+def rows_of(name: str, every: list[Errors]) -> list[list[str]]:
     return [
         [name, str(len(every)), label, *(f"{value:.2f}" for value in np.nanmean([one[label] for one in every], axis=0))]
         for label in every[0]
     ]
 
 
+def scans(chosen: argparse.Namespace) -> Iterator[tuple[str, Scan]]:
+    people = None if chosen.people is None else People(chosen.people)
+    for seed in range(*chosen.seeds):
+        for kind in ("biped", "quadruped", *(["person"] if people else [])):
+            for recipe in RECIPES:
+                yield f"{kind}, {recipe}", generated(kind, recipe, seed, people)
+    if chosen.data is not None:
+        for level in ("M", "H"):
+            for scan in faust(chosen.data, level, chosen.parts):
+                yield f"FAUST, PFAUST-{level}", scan
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--people", type=Path, help="bodies_cc0.npz")
     parser.add_argument("--data", type=Path, help="folder with pfaust/ and faust_r/")
+    parser.add_argument("--parts", type=int, default=20, help="of each level, evenly through the 20 test parts")
     parser.add_argument(
         "--seeds", type=int, nargs=2, default=(700, 706), help="from, to; a pair of each kind and cut each"
     )
     parser.add_argument("--model", default="default")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Path, help="file for the numbers of each pair, written after each")
     chosen = parser.parse_args()
-    people = None if chosen.people is None else People(chosen.people)
-    rows = []
-    for kind in ("biped", "quadruped", *(["person"] if people else [])):
-        for recipe in RECIPES:
-            scans = (generated(kind, recipe, seed, people) for seed in range(*chosen.seeds))
-            rows += rows_of(f"{kind}, {recipe}", scans, chosen.model)
-    if chosen.data is not None:
-        for level in ("M", "H"):
-            rows += rows_of(f"FAUST, PFAUST-{level}", faust(chosen.data, level, chosen.parts), chosen.model)
+    pairs: dict[str, list[Errors]] = {}
+    for name, scan in scans(chosen):
+        errors = measured(scan, chosen.model)
+        pairs.setdefault(name, []).append(errors)
+        told = ", ".join(f"{label} {values[0]:.2f} {values[1]:.1f}" for label, values in errors.items())
+        print(f"{name}: {told}", flush=True)
+        save(chosen.json, {"head": HEAD, "pairs": pairs})
     print(heading())
-    print(table(HEAD, rows))
-    save(chosen.json, {"head": HEAD, "rows": rows})
+    rows = [row for name, every in pairs.items() for row in rows_of(name, every)]
+    made = [errors for name, every in pairs.items() if not name.startswith("FAUST") for errors in every]
+    print(table(HEAD, rows + (rows_of("all generated", made) if made else [])))
 
 
 if __name__ == "__main__":

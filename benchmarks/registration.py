@@ -1,9 +1,10 @@
 """A template fitted to a scan: time and error of partwhole and of other libraries, in one run.
 
-python benchmarks/registration.py [--pairs 2] [--vertices 1500] [--only partwhole meshmonk] [--json FILE]
+python benchmarks/registration.py [--people bodies_cc0.npz] [--seeds 700 702] [--vertices 1000] [--only partwhole meshmonk]
 
-Bodies in a pose, cut as PFAUST is, and their rest pose as the template; the true place of every vertex is known. Each
-library begins with the raw files, with our rigid alignment, or with our map. What is not installed is skipped:
+Scans and templates are those of `fit_accuracy.py`: bipeds, quadrupeds and people in a pose, cut as PFAUST is in both ways,
+and their rest pose as the template; the true place of every vertex is known. Each library begins with the raw files, with
+our rigid alignment, or with our map. What is not installed is skipped:
 
     pip install trimesh rtree pycpd libigl meshmonk
 
@@ -22,7 +23,8 @@ from pathlib import Path
 import numpy as np
 
 import partwhole as pw
-from partwhole.datasets import make_body, random_cuts
+from fit_accuracy import RECIPES, as_rigid_as_possible, generated
+from partwhole.datasets.shapes.people import People
 from partwhole.matching.result import MatchResult
 from partwhole.registration import fit_match
 from recording import heading, save, table
@@ -31,11 +33,13 @@ from recording import heading, save, table
 _STEPS = 50
 # meshmonk's lengths are for faces in millimetres
 _MILLIMETRES = 300.0
+# how our map enters: beside the aligned template, or as the template that the prototype has bent to it
+_MARKED, _BENT = "our map, as landmarks", "our map, bent by it"
 
 
 @dataclass(frozen=True)
 class Case:
-    """A scan and its template, at area 1; `moved` is the template where the method begins, `truth` where it belongs."""
+    """A scan and its template; `moved` is the template where the method begins, `truth` where it belongs."""
 
     scan: pw.Mesh
     moved: pw.Mesh
@@ -49,23 +53,28 @@ class Case:
         return float(off[self.seen].mean()), float(off[~self.seen].mean())
 
 
-def cases(pairs: int, vertices: int) -> Iterator[tuple[str, dict[str, Case]]]:
-    """Pairs, each as it comes and after our rigid alignment."""
-    for seed in range(pairs):
-        for plan, recipe in (("biped", "pfaust-m"), ("quadruped", "pfaust-h")):
-            body = make_body(plan, vertices, seed=300 + seed)
-            posed = body.pose(seed=400 + seed)
-            cut = random_cuts(posed, recipe, seed=500 + seed)
-            seen = np.zeros(vertices, bool)
-            seen[cut.vertex_map] = True
-            found = pw.match(cut.part, body.rest)
-            inverse = np.linalg.inv(found.alignment)
-            aligned = pw.Mesh(body.rest.vertices @ inverse[:3, :3].T + inverse[:3, 3], body.rest.faces)
-            common = (posed.vertices, seen, found)
-            yield (
-                f"{plan} {recipe} {seed}",
-                {"raw files": Case(cut.part, body.rest, *common), "our alignment": Case(cut.part, aligned, *common)},
-            )
+def cases(seeds: range, vertices: int, people: People | None) -> Iterator[tuple[str, dict[str, Case]]]:
+    """Pairs of each kind and cut, each with every start."""
+    for seed in seeds:
+        for kind in ("biped", "quadruped", *(["person"] if people else [])):
+            for recipe in RECIPES:
+                scan = generated(kind, recipe, seed, people, vertices=vertices)
+                found = pw.match(scan.part, scan.template)
+                inverse = np.linalg.inv(found.alignment)
+                aligned = scan.template.vertices @ inverse[:3, :3].T + inverse[:3, 3]
+                starts = {"raw files": scan.template.vertices, "our alignment": aligned, _BENT: prototype(found)}
+                yield (
+                    f"{kind} {recipe} {seed}",
+                    {
+                        name: Case(scan.part, pw.Mesh(places, scan.template.faces), scan.truth, scan.seen, found)
+                        for name, places in starts.items()
+                    },
+                )
+
+
+def prototype(found: MatchResult) -> np.ndarray:
+    """As rigid as possible, thirty iterations from our alignment: what a template deformed by the map alone looks like."""
+    return as_rigid_as_possible(found)
 
 
 def ours(case: Case) -> np.ndarray:
@@ -134,38 +143,47 @@ def libigl_arap(case: Case) -> np.ndarray:
     return np.asarray(igl.arap_solve(goal, data, vertices))
 
 
+# name, start, the library that it needs, and what it does
 Method = tuple[str, str, str | None, Callable[[Case], np.ndarray]]
 METHODS: tuple[Method, ...] = (
     ("**partwhole**", "our map", None, ours),
+    ("ARAP, the prototype", "our map", None, lambda case: prototype(case.found)),
     ("trimesh nricp_amberg", "raw files", "trimesh", nricp_amberg),
     ("trimesh nricp_amberg", "our alignment", "trimesh", nricp_amberg),
-    ("trimesh nricp_amberg", "our map", "trimesh", lambda case: nricp_amberg(case, landmarks=True)),
+    ("trimesh nricp_amberg", _MARKED, "trimesh", lambda case: nricp_amberg(case, landmarks=True)),
+    ("trimesh nricp_amberg", _BENT, "trimesh", nricp_amberg),
     ("trimesh nricp_sumner", "our alignment", "trimesh", nricp_sumner),
-    ("trimesh nricp_sumner", "our map", "trimesh", lambda case: nricp_sumner(case, landmarks=True)),
+    ("trimesh nricp_sumner", _MARKED, "trimesh", lambda case: nricp_sumner(case, landmarks=True)),
     ("libigl ARAP", "our map", "igl", libigl_arap),
     ("pycpd", "raw files", "pycpd", cpd),
     ("pycpd", "our alignment", "pycpd", cpd),
+    ("pycpd", _BENT, "pycpd", cpd),
     ("meshmonk", "raw files", "meshmonk", lambda case: meshmonk(case, rigid=True)),
     ("meshmonk", "our alignment", "meshmonk", meshmonk),
+    ("meshmonk", _BENT, "meshmonk", meshmonk),
 )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=2, help="of each kind")
-    parser.add_argument("--vertices", type=int, default=1500)
+    parser.add_argument("--people", type=Path, help="bodies_cc0.npz")
+    parser.add_argument(
+        "--seeds", type=int, nargs=2, default=(700, 702), help="from, to; a pair of each kind and cut each"
+    )
+    parser.add_argument("--vertices", type=int, default=1000)
     parser.add_argument("--only", nargs="*", default=[""], help="methods whose names contain one of these")
     parser.add_argument("--json", type=Path)
     chosen = parser.parse_args()
     measured: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
     skipped: dict[str, str] = {}
-    for name, starts in cases(chosen.pairs, chosen.vertices):
+    people = None if chosen.people is None else People(chosen.people)
+    for name, starts in cases(range(*chosen.seeds), chosen.vertices, people):
         if not measured:
             ours(starts["our alignment"])
         for label, start, module, method in METHODS:
             if not any(name in label for name in chosen.only):
                 continue
-            case = starts["raw files" if start == "raw files" else "our alignment"]
+            case = starts.get(start, starts["our alignment"])
             try:
                 if module:
                     import_module(module)

@@ -1,6 +1,6 @@
 """What carrying over costs in accuracy: body segments to parts, skeletons to posed people, a picture to a cut ball.
 
-python benchmarks/transfer.py --data DIR --people bodies_cc0.npz [--parts 10] [--model default]
+python benchmarks/transfer.py --data DIR --people bodies_cc0.npz [--parts 10] [--only segments]
 
 Segments: the 24 of a person (pelvis, three of the spine, neck, head; shoulder, upper arm, forearm, hand, fingers, thigh,
 shin, foot and toes of each side), each vertex in that whose bones it follows most. They are carried to the wholes of PFAUST
@@ -35,6 +35,7 @@ from partwhole.transfer.values import transfer_labels
 from recording import heading, save, table
 
 _NOISE = 0.015
+_PARTS = ("picture", "skeleton", "segments")
 
 
 def main() -> None:
@@ -44,13 +45,15 @@ def main() -> None:
     parser.add_argument("--parts", type=int, default=10, help="of each level of PFAUST; each with both wholes")
     parser.add_argument("--count", type=int, default=10, help="people for each recipe")
     parser.add_argument("--model", default="default")
+    parser.add_argument("--only", nargs="*", default=_PARTS, choices=_PARTS, help="what to measure")
     parser.add_argument("--output", type=Path, help="JSON file for the numbers")
     given = parser.parse_args()
     print(heading())
-    numbers = {"picture": picture()}
-    if given.people is not None:
-        people = People(given.people)
+    numbers = {"picture": picture()} if "picture" in given.only else {}
+    people = None if given.people is None else People(given.people)
+    if people is not None and "skeleton" in given.only:
         numbers["skeleton"] = skeletons(people)
+    if people is not None and "segments" in given.only:
         for recipe in ("pfaust-m", "pfaust-h"):
             numbers[f"segments, {recipe}"] = segments_on_people(people, recipe, given.count, given.model)
         if given.data is not None:

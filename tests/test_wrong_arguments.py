@@ -113,7 +113,7 @@ OTHERS = """
     BarycentricMap(np.zeros((2, 3), int), np.ones((2, 3)), np.ones(3, bool)) | triangles (p, 3) must be whole numbers
     BarycentricMap.closest(part.vertices, 3) | mesh must be a surface, got int; give a path, a pw.Mesh, (vertices, faces)
     BarycentricMap(3, 4, 5) | triangles must be a ndarray, got int; use np.array(...)
-    SurfaceTree(3) | mesh must be a Mesh, got int; make one with pw.as_mesh
+    SurfaceTree(3) | mesh must be a surface, got int; give a path, a pw.Mesh, (vertices, faces)
     SurfaceTree(part).nearest(np.ones((2, 2))) | points must have shape (p, 3), got (2, 2)
     SurfaceTree(part).nearest(part.vertices, part.vertices[:5]) | normals has 5 rows for 60 points; give one for each
     pw.datasets.Pair.of(part, part, np.arange(60)) | ground_truth must be a GroundTruth, got ndarray; make one with

@@ -156,9 +156,7 @@ def test_what_is_not_accepted(given: Any, said: str) -> None:
 
 def test_surfaces_are_told_from_points() -> None:
     assert is_surface(SQUARE)
-    assert all(
-        is_surface(given) for kind, given in TRIANGLES.items() if kind not in ("pair of lists", "scene of trimesh")
-    )
+    assert all(is_surface(given) for kind, given in TRIANGLES.items() if kind != "pair of lists")
     assert not any(map(is_surface, (POINTS, POINTS.tolist(), (POINTS[0], POINTS[1]), None)))
 
 

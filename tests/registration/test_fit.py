@@ -223,6 +223,26 @@ def test_a_template_with_a_boundary_and_a_loose_piece(torn: MatchResult, egg: Me
     assert np.isfinite(found.mesh.vertices).all()
 
 
+def with_a_ball(egg: Mesh, away: float) -> Mesh:
+    """The egg, and a small ball so far from its middle."""
+    ball = sphere(60)
+    middle = egg.vertices.mean(axis=0) + np.array([0, 0, away])
+    return Mesh(
+        np.concatenate([egg.vertices, 0.2 * ball.vertices + middle]),
+        np.concatenate([egg.faces, ball.faces + egg.n_vertices]),
+    )
+
+
+def test_only_intersections_that_the_template_lacks_are_a_warning(egg: Mesh) -> None:
+    apart, touching = with_a_ball(egg, 1.3), with_a_ball(egg, 0.8)
+    rows = np.arange(apart.n_vertices)
+    for template, warned in ((apart, True), (touching, False)):
+        found = fit_match(match_of(touching, template, rows), options=FEW)
+        assert len(found.intersections) > 0
+        assert any("triangles of the fitted template intersect" in text for text in found.warnings) == warned
+        assert any("of triangles intersect as in the template" in text for text in found.notes) != warned
+
+
 def test_a_scan_that_is_larger_than_its_template(egg: Mesh, torn: MatchResult) -> None:
     found = fit_match(match_of(Mesh(egg.vertices * 1.5, egg.faces), egg, np.arange(egg.n_vertices)), options=FEW)
     assert any("the scan is larger than the template" in text for text in found.warnings)

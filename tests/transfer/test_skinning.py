@@ -96,3 +96,10 @@ def test_what_is_refused(arm, skin, posed):
     ):
         with pytest.raises(ValueError, match=said):
             call()
+
+
+def test_the_surfaces_may_be_arrays(arm, skin, posed):
+    part, vertex_map, _ = posed
+    places = BarycentricMap.at_vertices(vertex_map)
+    found = transfer_skinning(skin, (arm.vertices, arm.faces), (part.vertices, part.faces), places)
+    assert found.error == transfer_skinning(skin, arm, part, places).error

@@ -3,13 +3,14 @@
 from partwhole.deformation.checks import flipped_faces, intersecting_faces
 from partwhole.deformation.levels import register_in_levels
 from partwhole.deformation.mirror import mirror_map
-from partwhole.deformation.register import ElasticSurface, FitOptions, Registration, register
+from partwhole.deformation.register import ElasticSurface, FitOptions, Guide, Registration, register
 from partwhole.deformation.sources import SOURCES, Sources, sources_of
 
 __all__ = [
     "SOURCES",
     "ElasticSurface",
     "FitOptions",
+    "Guide",
     "Registration",
     "Sources",
     "flipped_faces",

@@ -8,7 +8,8 @@ import numpy as np
 from jaxtyping import Int
 
 from partwhole.deformation.register import FitOptions, Guide, Registration, register
-from partwhole.mesh import Decimation, Mesh, decimate
+from partwhole.mesh import Decimation, Mesh, as_mesh, decimate
+from partwhole.mesh.surface_like import SurfaceLike
 from partwhole.store.arguments import Progress
 from partwhole.store.compute import nearest_rotation
 
@@ -19,8 +20,8 @@ _SCAN = 2
 
 
 def register_in_levels(
-    template: Mesh,
-    scan: Mesh,
+    template: SurfaceLike,
+    scan: SurfaceLike,
     guide: Guide,
     *,
     options: FitOptions | None = None,
@@ -30,7 +31,7 @@ def register_in_levels(
 
     Parameters are those of `register`.
     """
-    chosen = options or FitOptions()
+    template, scan, chosen = as_mesh(template, name="template"), as_mesh(scan, name="scan"), options or FitOptions()
     coarse = decimate(template, chosen.max_vertices) if template.n_vertices > chosen.max_vertices else None
     most = _SCAN * chosen.max_vertices
     thinned = decimate(scan, most) if scan.n_vertices > most else None

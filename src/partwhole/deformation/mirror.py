@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole.mesh import Mesh
+from partwhole.mesh import as_mesh
+from partwhole.mesh.surface_like import SurfaceLike
 from partwhole.store.compute import first_smallest
 
 # mean distance between a vertex and the mirror image of its opposite one, in √area, for a surface to be symmetric
@@ -13,19 +14,21 @@ _SYMMETRIC = 0.02
 _TURNS = 10
 
 
-def mirror_map(mesh: Mesh) -> tuple[Int[np.ndarray, "n"], Float[np.ndarray, "3 3"]]:
+def mirror_map(mesh: SurfaceLike) -> tuple[Int[np.ndarray, "n"], Float[np.ndarray, "3 3"]]:
     """For each vertex the one nearest to its mirror image, and the reflection of directions.
 
     The plane is the best of those across the axes and across the principal axes, after some steps of nearest points.
 
     Examples
     --------
+    >>> from partwhole.mesh import Mesh
     >>> box = Mesh([[1, 0, 0], [-1, 0, 0], [0, 0, 2], [0, 3, 0.5]], [[0, 1, 2], [0, 1, 3], [0, 2, 3], [1, 2, 3]])
     >>> mirror_map(box)[0].tolist()
     [1, 0, 2, 3]
     """
     from scipy.spatial import cKDTree
 
+    mesh = as_mesh(mesh)
     share = mesh.vertex_areas / mesh.area
     centred = mesh.vertices - share @ mesh.vertices
     tree = cKDTree(centred)

@@ -15,8 +15,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy import sparse
 
-from partwhole.mesh import Mesh
+from partwhole.mesh import Mesh, as_mesh
 from partwhole.mesh.barycentric import NearestPoints, SurfaceTree
+from partwhole.mesh.surface_like import SurfaceLike
 from partwhole.store.arguments import Progress, check_number, check_whole_number
 from partwhole.store.compute import nearest_rotation
 
@@ -59,7 +60,8 @@ class ElasticSurface:
     True
     """
 
-    def __init__(self, mesh: Mesh, *, bend: float = 0.0) -> None:
+    def __init__(self, mesh: SurfaceLike, *, bend: float = 0.0) -> None:
+        mesh = as_mesh(mesh)
         self.mesh, self.bend = mesh, bend
         cotangents = 1 / np.tan(np.clip(mesh.corner_angles, _LEAST_ANGLE, np.pi - _LEAST_ANGLE))
         halves = np.bincount(mesh.opposite_edges.reshape(-1), weights=cotangents.reshape(-1) / 2)
@@ -249,8 +251,8 @@ class Guide:
 
 
 def register(
-    template: Mesh,
-    scan: Mesh,
+    template: SurfaceLike,
+    scan: SurfaceLike,
     guide: Guide,
     *,
     options: FitOptions | None = None,
@@ -281,7 +283,7 @@ def register(
     True
     """
     chosen = options or FitOptions()
-    fitting = _Fitting(template, scan, guide, chosen)
+    fitting = _Fitting(as_mesh(template, name="template"), as_mesh(scan, name="scan"), guide, chosen)
     tell = progress or (lambda what, done, total: None)
     if start is None:
         falling = [length for length in _FIRST_LENGTHS if length > chosen.stiffness]

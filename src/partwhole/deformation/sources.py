@@ -9,9 +9,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole.deformation.register import Guide, Registration, counting, is_on_boundary
-from partwhole.mesh import Mesh
+from partwhole.mesh import Mesh, as_mesh
 from partwhole.mesh.barycentric import SurfaceTree
 from partwhole.mesh.surface import edge_graph
+from partwhole.mesh.surface_like import SurfaceLike
 
 SEEN, BETWEEN, UNSEEN = 0, 1, 2
 SOURCES = MappingProxyType({SEEN: "seen", BETWEEN: "between", UNSEEN: "unseen"})
@@ -46,7 +47,7 @@ class Sources:
     expected_error: Float[np.ndarray, "n"]
 
 
-def sources_of(template: Mesh, scan: Mesh, guide: Guide, found: Registration) -> Sources:
+def sources_of(template: SurfaceLike, scan: SurfaceLike, guide: Guide, found: Registration) -> Sources:
     """Which vertices were seen, and the error to expect of the others.
 
     Parameters
@@ -56,6 +57,7 @@ def sources_of(template: Mesh, scan: Mesh, guide: Guide, found: Registration) ->
     """
     from scipy.sparse import csgraph
 
+    template, scan = as_mesh(template, name="template"), as_mesh(scan, name="scan")
     unit = template.area**0.5
     fitted = Mesh(found.vertices, template.faces, name=template.name)
     tree = SurfaceTree(scan)

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 from numpy.typing import ArrayLike
 
-from partwhole.mesh.surface import Mesh, as_mesh, check_mesh
+from partwhole.mesh.surface import as_mesh
 from partwhole.mesh.surface_like import SurfaceLike
 from partwhole.store.arguments import as_array, as_numbers, check_instance, check_number
 
@@ -204,17 +204,16 @@ class SurfaceTree:
 
     Examples
     --------
-    >>> square = Mesh([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], [[0, 1, 2], [0, 2, 3]])
+    >>> square = as_mesh(([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], [[0, 1, 2], [0, 2, 3]]))
     >>> near = SurfaceTree(square).nearest(np.array([[0.75, 0.25, 2.0]]))
     >>> near.faces.tolist(), near.weights.tolist(), near.distances.tolist()
     ([0], [[0.25, 0.5, 0.25]], [2.0])
     """
 
-    def __init__(self, mesh: Mesh) -> None:
+    def __init__(self, mesh: SurfaceLike) -> None:
         from partwhole.mesh.cpu.triangle_tree import build_boxes
 
-        check_mesh(mesh, "mesh")
-        self.mesh = mesh
+        self.mesh = mesh = as_mesh(mesh)
         order = _along_a_curve(mesh.vertices[mesh.faces].mean(axis=1))
         self._tree = (order, *build_boxes(order, mesh.vertices, mesh.faces))
 

@@ -95,7 +95,14 @@ def is_surface(given: object) -> bool:
         return True
     if isinstance(given, tuple):
         return len(given) == 2 and all(np.ndim(_plain(part)) == 2 for part in given)
-    return not hasattr(given, "__array__") and isinstance(given, HasVertices | HasPoints | HasTensors)
+    if hasattr(given, "__array__"):
+        return False
+    return _is_scene(given) or isinstance(given, HasVertices | HasPoints | HasTensors)
+
+
+def _is_scene(given: Any) -> bool:
+    """Whether this is a scene of trimesh, which gives all of its surfaces as one, each where it is shown."""
+    return hasattr(given, "geometry") and hasattr(given, "to_mesh")
 
 
 def surface_arrays(given: object, name: str) -> SurfaceArrays:
@@ -135,7 +142,7 @@ def _of_object(given: Any, name: str) -> SurfaceArrays | None:
     if hasattr(given, "__array__") or hasattr(given, "detach"):
         array = _array(given, name, "points")
         return SurfaceArrays(array, _NO_FACES) if array.ndim == 2 else None
-    if hasattr(given, "geometry") and hasattr(given, "to_mesh"):  # a scene of trimesh: all of it, where it is shown
+    if _is_scene(given):
         given = given.to_mesh()
     if isinstance(given, HasVertices):
         faces = getattr(given, "faces", getattr(given, "triangles", _NO_FACES))

@@ -155,8 +155,13 @@ def fit_match(
         seconds,
     )
     notes = _notes(result, template, len(numbers), _landmarks_told(landmarks, found, len(marks)), chosen)
+    crossed_before = _crossed_before(crossing, template)
+    if crossed_before:
+        notes.append(f"{counted(crossed_before, 'pair')} of triangles intersect as in the template")
     object.__setattr__(result, "notes", (*found.notes, *notes))
-    object.__setattr__(result, "warnings", (*found.warnings, *said, *_warnings(result, guide, template)))
+    object.__setattr__(
+        result, "warnings", (*found.warnings, *said, *_warnings(result, guide, template, crossed_before))
+    )
     return result
 
 
@@ -238,7 +243,14 @@ def _notes(result: FittedTemplate, template: Mesh, kept: int, landmarks: str, op
     return notes
 
 
-def _warnings(result: FittedTemplate, guide: Guide, template: Mesh) -> list[str]:
+def _crossed_before(crossing: Int[np.ndarray, "k 2"], template: Mesh) -> int:
+    """Of the pairs of triangles that intersect, the number that did so in the template."""
+    before = intersecting_faces(template) if len(crossing) else crossing
+    numbers = [pairs[:, 0] * template.n_faces + pairs[:, 1] for pairs in (crossing, before)]
+    return int(np.isin(*numbers).sum())
+
+
+def _warnings(result: FittedTemplate, guide: Guide, template: Mesh, crossed_before: int) -> list[str]:
     found, warnings = result.match, []
     if found.fit.mirrored:
         warnings.append("the map is a mirror image, so the fitted template is inside out in places")
@@ -258,12 +270,10 @@ def _warnings(result: FittedTemplate, guide: Guide, template: Mesh) -> list[str]
         warnings.append(f"{counted(pieces, 'piece')} of the template without matching vertices moved with the rest")
     if len(result.flipped):
         warnings.append(f"{counted(len(result.flipped), 'triangle')} of the fitted template turned over; see flipped")
-    if len(result.intersections):
-        before = len(intersecting_faces(template))
-        warnings.append(
-            f"{counted(len(result.intersections), 'pair')} of triangles of the fitted template intersect"
-            f"{f', {before} in the template as it was' if before else ''}; see intersections"
-        )
+    new = len(result.intersections) - crossed_before
+    if new:
+        told = "intersect, which did not in the template" if crossed_before else "intersect"
+        warnings.append(f"{counted(new, 'pair')} of triangles of the fitted template {told}; see intersections")
     if (result.source == UNSEEN).all():
         warnings.append("no vertex of the fitted template is near the scan")
     return warnings

@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy import sparse
 
-from partwhole.mesh import Mesh
+from partwhole.mesh import Mesh, as_mesh
 from partwhole.mesh.barycentric import BarycentricMap
-from partwhole.mesh.surface import check_mesh
+from partwhole.mesh.surface_like import SurfaceLike
 from partwhole.mesh.textured import Skin
 from partwhole.store.arguments import check_instance
 from partwhole.store.compute import rotation_onto
@@ -48,7 +48,7 @@ class TransferredSkin:
 
 
 def transfer_skinning(
-    skin: Skin, origin: Mesh, target: Mesh, places: BarycentricMap, *, scale: float | None = None
+    skin: Skin, origin: SurfaceLike, target: SurfaceLike, places: BarycentricMap, *, scale: float | None = None
 ) -> TransferredSkin:
     """Transfer a skeleton to another surface, in any pose.
 
@@ -65,8 +65,7 @@ def transfer_skinning(
     scale : from lengths of the origin to those of the target; by default the median ratio of edges
     """
     check_instance("skin", skin, Skin, "take that of a TexturedMesh")
-    check_mesh(origin, "origin")
-    check_mesh(target, "target")
+    origin, target = as_mesh(origin, name="origin"), as_mesh(target, name="target")
     check_instance("places", places, BarycentricMap, "use BarycentricMap.closest or a map")
     for name, mesh, n in (("skin", origin, skin.weights.shape[0]), ("places", target, len(places))):
         if mesh.n_vertices != n:

@@ -54,7 +54,7 @@ def test_values_labels_and_landmarks(result: Path, tmp_path: Path, capsys: pytes
     assert json.loads((out / "parts.json").read_text())["low"] == np.flatnonzero(CUT.vertex_map < 100).tolist()
     assert (out / "marks.csv").read_text().splitlines()[1].startswith("here,3,")
     kinds = [(one["what"], one["covered"]) for one in said["files"]]
-    assert kinds[:2] == [("2 columns", 1.0), ("1 segments", 1.0)]
+    assert kinds[:2] == [("2 columns", 1.0), ("1 segment", 1.0)]
     assert "landmarks without a place on the part, left out: lost" in said["files"][2]["notes"][-1]
     assert json.loads((out / "transfer.json").read_text())["to"] == "part"
 
@@ -76,6 +76,11 @@ def test_back_to_the_whole(result: Path, tmp_path: Path, capsys: pytest.CaptureF
     assert ",-1," in Path("out/labels.csv").read_text()
     told = one_error("transfer", result, "labels.csv", "--to", "whole", "--missing", "none", "--output", "out")
     assert told == "--missing none is not a value of type int64; give a number"
+    # a text is for labels; numbers beside them have nan
+    Path("names.csv").write_text("side\n" + "".join("left\n" for _ in range(n)))
+    run(capsys, result, "heat.npy", "names.csv", "--to", "whole", "--missing", "none", "--output", "out")
+    assert np.array_equal(np.load("out/heat.npy"), heat, equal_nan=True)
+    assert Path("out/names.csv").read_text().count("none") == np.isnan(heat).sum()
 
 
 def test_a_texture_and_a_skeleton(result: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,7 +130,7 @@ def test_what_is_refused(result: Path, one_error: Callable[..., str]) -> None:
     assert told == "--kind vector needs a table of 3 columns of numbers, got column 1, column 2"
     Path("marks.csv").write_text("label,vertex\nlost,5\n")
     told = one_error("transfer", result, "marks.csv", "--output", "out")
-    assert told == "marks.csv: none of the 1 landmarks has a place on the part"
+    assert told == "marks.csv: none of 1 landmark has a place on the part"
     write_textured(TexturedMesh(CUT.whole), "bare.glb")
     told = one_error("transfer", result, "bare.glb", "--output", "out")
     assert told == "bare.glb has neither a texture nor a skeleton"

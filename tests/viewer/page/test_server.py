@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import socket
 import threading
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
+from partwhole.mesh.io import FORMATS
 from partwhole.viewer.page.export import page_html
 from partwhole.viewer.page.packing import unpack
 from partwhole.viewer.page.scene import Scene
@@ -145,6 +147,12 @@ def test_a_dropped_file_never_lands_outside_and_never_stays(
         assert status == 200
         assert json.loads(body)["name"] == "outside.ply"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_every_format_that_is_read_can_be_chosen() -> None:
+    offered = re.search(r'id="meshes"[^>]*accept="([^"]*)"', page_html())
+    assert offered is not None
+    assert sorted(offered[1].split(",")) == sorted(f".{ending}" for ending in FORMATS)
 
 
 def test_dropped_files_are_limited_in_size(server: PageServer) -> None:

@@ -54,7 +54,8 @@ def transfer(
     missing: Annotated[
         str | None,
         typer.Option(
-            help="Value of vertices that are not covered. Numbers are empty or nan without it; labels need one."
+            help="Value of vertices that are not covered. Labels need one; other numbers are empty or nan without it, or if "
+            "it is a text."
         ),
     ] = None,
     reach: Annotated[
@@ -218,7 +219,7 @@ def _values(job: _Job, file: Path) -> _Result:
     path = job.folder / file.name
     write_values(path, held.with_columns(found))
     places = job.correspondence.towards(job.to)
-    what = {"segments": f"{len(found)} segments", "list": "labels"}.get(held.form, counted(len(found), "column"))
+    what = {"segments": counted(len(found), "segment"), "list": "labels"}.get(held.form, counted(len(found), "column"))
     return _Result(
         what, places.covered_share, [path], {"vertices": len(places), "uncovered": int((~places.covered).sum())}
     )
@@ -242,14 +243,22 @@ def _carried(job: _Job, column: np.ndarray, segment: bool) -> np.ndarray:
     if segment:
         kind, missing = "label", False
     elif missing is not None and column.dtype.kind not in "US":
-        try:
-            missing = float(missing) if kind in ("scalar", "vector") or column.dtype.kind == "f" else int(missing)
-        except ValueError:
-            raise ValueError(f"--missing {job.missing} is not a value of type {column.dtype}; give a number") from None
+        missing = _as_number(missing, column, kind)
     try:
         return transfer_by_kind(column, job.correspondence, kind=kind, to=job.to, missing=missing)
     except ValueError as error:
         raise ValueError(str(error).replace("missing=", "--missing ").rstrip()) from None
+
+
+def _as_number(missing: str, column: np.ndarray, kind: ValueKind) -> float | int | None:
+    """--missing for a column of numbers; None, which is nan, if it is a text, which stands for labels in other files."""
+    whole = column.dtype.kind != "f" and kind not in ("scalar", "vector")
+    try:
+        return int(missing) if whole else float(missing)
+    except ValueError:
+        if not whole and kind != "label":
+            return None
+        raise ValueError(f"--missing {missing} is not a value of type {column.dtype}; give a number") from None
 
 
 def _landmarks(job: _Job, file: Path) -> _Result:
@@ -260,7 +269,9 @@ def _landmarks(job: _Job, file: Path) -> _Result:
     found = transfer_landmarks(origin.vertices[held.vertices], job.correspondence, to=job.to)
     kept = np.flatnonzero(found.covered)
     if len(kept) == 0:
-        raise ValueError(f"{displayable(str(file))}: none of the {len(held)} landmarks has a place on the {job.to}")
+        raise ValueError(
+            f"{displayable(str(file))}: none of {counted(len(held), 'landmark')} has a place on the {job.to}"
+        )
     path = job.folder / file.name
     write_landmarks(path, goal, found.vertices[kept], [held.labels[k] or str(k + 1) for k in kept])
     lost = [held.labels[k] or str(k + 1) for k in np.flatnonzero(~found.covered)]
@@ -270,7 +281,7 @@ def _landmarks(job: _Job, file: Path) -> _Result:
             f"{displayable(str(file))}: landmarks without a place on the {job.to}, left out: {', '.join(lost)}"
         )
     more = {"labels": list(held.labels), "positions": found.positions, "missing": lost}
-    return _Result(f"{len(held)} landmarks", len(kept) / len(held), [path], more, notes)
+    return _Result(counted(len(held), "landmark"), len(kept) / len(held), [path], more, notes)
 
 
 def _textured(job: _Job, file: Path) -> _Result:
