@@ -17,7 +17,7 @@ from partwhole.mesh import Mesh, SurfaceLike, as_mesh
 from partwhole.mesh.barycentric import SurfaceTree
 from partwhole.mesh.formats.common import counted, percent
 from partwhole.mesh.shown import ShownByItself
-from partwhole.mesh.topology import trace_loops
+from partwhole.mesh.topology import separate, trace_loops
 from partwhole.store.arguments import check_instance
 
 # a vertex of b lies on a only if it is at least as probable as this that it is on both
@@ -44,7 +44,8 @@ class MergedParts(ShownByItself):
     ----------
     mesh : all of a, with its numbers and places, and then what only b has, laid onto a and bent to fit it
     from_b : True for the vertices that come from b
-    vertex : the number of each vertex on the part that it comes from
+    vertex : the number of each vertex on the part that it comes from; a vertex of a comes twice where what was added touches
+        it and nothing else
     moved : how far each vertex was bent away from where the rigid alignment laid it, in the units of the parts; 0 on a
     joined : how many vertices of b became vertices on the boundary of a
     notes : what was done
@@ -108,11 +109,13 @@ def merge(
     faces, joined = seam.faces()
     used = np.unique(faces[faces >= one.n_vertices])
     numbers = np.concatenate([np.arange(one.n_vertices), used])
-    mesh = Mesh(
-        np.concatenate([one.vertices, bent.vertices])[numbers],
-        np.concatenate([one.faces, np.searchsorted(numbers, faces)]),
-        name=f"{one.name} and {other.name}",
-    )
+    places = np.concatenate([one.vertices, bent.vertices])
+    triangles = np.concatenate([one.faces, np.searchsorted(numbers, faces)])
+    if one.is_manifold:
+        # where what was added touches a in a vertex only, there are two of it
+        apart = separate(places[numbers], triangles)
+        triangles, numbers = apart.faces, numbers[apart.copy_of]
+    mesh = Mesh(places[numbers], triangles, name=f"{one.name} and {other.name}")
     from_b = numbers >= one.n_vertices
     vertex = np.where(from_b, numbers - one.n_vertices, numbers)
     return MergedParts(
@@ -293,11 +296,16 @@ class _Seam:
         shift = self.a.n_vertices
         old = {(u + shift, v + shift) for u, v in self.b.boundary_edges.tolist()}
         found = []
-        for loop in trace_loops(np.array(open_edges, np.int64).reshape(-1, 2)):
-            around = [(int(u), int(v)) for u, v in zip(loop, np.roll(loop, -1), strict=True)]
-            new = any(edge in of_b and edge not in old for edge in around)
-            if new and 3 <= len(loop) <= _GAP and len(set(loop.tolist())) == len(loop):
-                found += [(int(loop[0]), int(v), int(u)) for u, v in around[1:-1]]
+        for chain in trace_loops(np.array(open_edges, np.int64).reshape(-1, 2)):
+            loop = chain.tolist()
+            new = any(edge in of_b and edge not in old for edge in zip(loop, loop[1:] + loop[:1], strict=True))
+            if not new or not 3 <= len(loop) <= _GAP or len(set(loop)) < len(loop):
+                continue
+            fans = ([*loop[k:], *loop[:k]] for k in range(len(loop)))
+            # from a corner that is not joined to the others yet
+            free = (fan for fan in fans if not any({(fan[0], v), (v, fan[0])} & every for v in fan[2:-1]))
+            if (fan := next(free, None)) is not None:
+                found += [(fan[0], v, u) for u, v in zip(fan[1:-1], fan[2:], strict=True)]
         return found
 
 
