@@ -149,7 +149,7 @@ export function pairPanels(scene, coats, state) {
 /** Rings at the same distances on both. */
 function ringsOf(scene, state, role) {
   const distances = state.found.rings?.[role];
-  if (!distances || state.picked === null) return null;
+  if (!distances || state.picked === null || (role === "whole" && !scene.isShared("part", state.picked))) return null;
   const spacing = Math.sqrt((scene.whole ?? scene.part).meta.area) / 12;
   return { distances, spacing: role === "part" ? spacing / scene.meta.factor : spacing };
 }
