@@ -19,7 +19,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from partwhole.matching.parts import constants
-from partwhole.matching.parts.constants import MOST_UNUSUAL, SMOOTHING
+from partwhole.matching.parts.constants import LEAST_SHARED, MOST_UNUSUAL, SHARED, SMOOTHING
 from partwhole.matching.parts.cues import NAMES, PAIR, averaged
 from partwhole.matching.parts.sides import Side
 from partwhole.store.storage import hash_of
@@ -116,6 +116,31 @@ class OverlapRule:
         *weights, offset = self.belongs
         odds = sum(weight * value for weight, value in zip(weights, seen, strict=True)) + offset
         return 1 / (1 + math.exp(-odds))
+
+    @staticmethod
+    def threshold(overlap: Float[Tensor, "n"], mass: Float[Tensor, "n"]) -> float:
+        """t with the largest expected IoU, Σ_{o≥t} a o / (Σ_{o≥t} a + Σ_{o<t} a o), between `LEAST_SHARED` and `SHARED`.
+
+        Parameters
+        ----------
+        overlap : o, that each vertex is on both parts
+        mass : a, its area
+
+        Examples
+        --------
+        Where all is sure it does not matter; where little is, taking more than what is probable is better:
+
+        >>> ones = torch.ones(4)
+        >>> OverlapRule.threshold(torch.tensor([1.0, 1.0, 0.0, 0.0]), ones)
+        0.5
+        >>> round(OverlapRule.threshold(torch.tensor([0.6, 0.45, 0.4, 0.0]), ones), 6)
+        0.4
+        """
+        falling = overlap.double().argsort(descending=True)
+        a, o = mass.double()[falling], overlap.double()[falling]
+        both = (a * o).cumsum(0)
+        expected = both / (a.cumsum(0) + both[-1] - both).clamp(min=1e-30)
+        return min(max(float(o[expected.argmax()]), LEAST_SHARED), SHARED)
 
     @classmethod
     def from_json(cls, held: Mapping[str, Any]) -> OverlapRule:
