@@ -43,6 +43,17 @@ class Head:
     outer: tuple[float, ...]
     offset: float
 
+    @classmethod
+    def mean(cls, *heads: Head) -> Head:
+        """One that gives the mean of the odds of several."""
+        share = 1 / len(heads)
+        return cls(
+            sum((one.inner for one in heads), ()),
+            sum((one.shift for one in heads), ()),
+            tuple(float(f"{share * value:.4g}") for one in heads for value in one.outer),
+            float(f"{share * sum(one.offset for one in heads):.4g}"),
+        )
+
     def odds(self, z: Float[Tensor, "n c"]) -> Float[Tensor, "n"]:
         """The logarithm of the odds of each vertex."""
         inner, shift, outer = (torch.tensor(held) for held in (self.inner, self.shift, self.outer))
@@ -56,7 +67,8 @@ class OverlapRule:
     Attributes
     ----------
     mean, deviation : of the cues, over the vertices that the rule was fitted to
-    shared : that it is on both parts
+    shared : that it is on both parts, if they share anything
+    anything : that it is on both parts, fitted with pairs that share nothing as well: it says whether two parts share anything
     right : that its partner is right, if it is
     belongs : weights of what `seen_of` gives, and an offset: that the parts share anything
     presupposes : hash of the cues and of the constants that they depend on
@@ -66,6 +78,7 @@ class OverlapRule:
     mean: tuple[float, ...]
     deviation: tuple[float, ...]
     shared: Head
+    anything: Head
     right: Head
     belongs: tuple[float, ...]
     presupposes: str
@@ -84,7 +97,8 @@ class OverlapRule:
         return z.clamp(-MOST_UNUSUAL, MOST_UNUSUAL)
 
     def overlap(self, cues: Float[Tensor, "n c"], side: Side) -> Float[Tensor, "n"]:
-        """That a vertex is on both parts: the odds averaged over what is near, since an overlap has a short border."""
+        """That a vertex is on both parts, if they share anything; odds are averaged over what is near, as overlaps have short
+        borders."""
         odds = self.shared.odds(self.standardised(cues))
         return torch.sigmoid(averaged(odds[:, None], side, SMOOTHING)[:, 0])
 
@@ -95,7 +109,7 @@ class OverlapRule:
 
     def shared_area(self, cues: Float[Tensor, "n c"], mass: Float[Tensor, "n"]) -> float:
         """The share of a part, by area, that is probably on both, before odds are averaged."""
-        return float((mass * torch.sigmoid(self.shared.odds(self.standardised(cues)))).sum() / mass.sum())
+        return float((mass * torch.sigmoid(self.anything.odds(self.standardised(cues)))).sum() / mass.sum())
 
     def seen_of(
         self, cues: tuple[Float[Tensor, "a c"], Float[Tensor, "b c"]], masses: tuple[Tensor, Tensor]
@@ -151,7 +165,7 @@ class OverlapRule:
 
         heads = {
             name: Head(tuple(map(row, one["inner"])), row(one["shift"]), row(one["outer"]), float(one["offset"]))
-            for name, one in ((name, held[name]) for name in ("shared", "right"))
+            for name, one in ((name, held[name]) for name in ("shared", "anything", "right"))
         }
         return cls(
             row(held["mean"]),
