@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import partwhole as pw
-from partwhole.datasets import GroundTruth, Pair, PartPair, Partners, cut_plane, make_body, sphere
+from partwhole.datasets import GroundTruth, Pair, Partners, PartPair, cut_plane, make_body, sphere
 from partwhole.deformation.register import FitOptions
 from partwhole.matching import PartnerMap, PartsMatch
 from partwhole.mesh import Mesh
@@ -98,9 +98,8 @@ def test_other_triangles_are_sewn_together_without_a_gap(sizes: tuple[int, int])
     other = cut_plane(second, -0.15 * size * axis, axis)
     near = SurfaceTree(first).nearest(other.part.vertices)
     on_first = first.faces[near.faces][np.arange(len(near.faces)), near.weights.argmax(axis=1)]
-    pair = PartPair.through(
-        Pair.of_cut(one), replace(Pair.of_cut(one), part=other.part.scaled(1 / size), ground_truth=GroundTruth.of_map(on_first))
-    )
+    known, truth = Pair.of_cut(one), GroundTruth.of_map(on_first)
+    pair = PartPair.through(known, replace(known, part=other.part.scaled(1 / size), ground_truth=truth))
     merged = merge(pair.a, pair.b, true_match(pair), options=FEW)
     assert merged.mesh.is_manifold
     assert merged.mesh.is_closed
@@ -155,8 +154,12 @@ def test_parts_that_may_not_belong_together_are_said_to(halves: PartPair) -> Non
 
 def test_what_is_refused(halves: PartPair) -> None:
     found = true_match(halves)
-    with pytest.raises(ValueError, match=r"a is not the surface that was matched: it has \d+ vertices, found.a has \d+"):
+    with pytest.raises(
+        ValueError, match=r"a is not the surface that was matched: it has \d+ vertices, found.a has \d+"
+    ):
         merge(halves.b, halves.a, found)
     none = replace(found, a_to_b=replace(found.a_to_b, overlap=np.zeros(halves.a.n_vertices)), belongs=0.1)
-    with pytest.raises(ValueError, match=r"share no triangle \(probability that they share anything: 10 %\); only parts"):
+    with pytest.raises(
+        ValueError, match=r"share no triangle \(probability that they share anything: 10 %\); only parts"
+    ):
         merge(halves.a, halves.b, none)

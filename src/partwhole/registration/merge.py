@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -244,7 +245,7 @@ class _Seam:
                     continue
                 way = self._way(q, p, following, several)
                 if len(way) > 2 and u not in way:
-                    left += [(after, before, u) for before, after in zip(way[:-1], way[1:], strict=True)]
+                    left += [(after, before, u) for before, after in pairwise(way)]
                     break
             else:
                 found.append(face)
@@ -305,7 +306,7 @@ class _Seam:
             # from a corner that is not joined to the others yet
             free = (fan for fan in fans if not any({(fan[0], v), (v, fan[0])} & every for v in fan[2:-1]))
             if (fan := next(free, None)) is not None:
-                found += [(fan[0], v, u) for u, v in zip(fan[1:-1], fan[2:], strict=True)]
+                found += [(fan[0], v, u) for u, v in pairwise(fan[1:])]
         return found
 
 

@@ -92,7 +92,10 @@ def test_they_are_merged_and_shown_if_that_is_asked_for(folder: Path, monkeypatc
     ("words", "said"),
     [
         (["left.ply", "right.ply", "--merge", "right.ply"], "--merge right.ply"),
-        (["left.ply", "right.ply", "--merge", "both.vtk"], "--merge both.vtk: unsupported ending 'vtk'; use .off, .obj"),
+        (
+            ["left.ply", "right.ply", "--merge", "both.vtk"],
+            "--merge both.vtk: unsupported ending 'vtk'; use .off, .obj",
+        ),
         (["left.ply", "right.ply", "--refine", "3"], "--refine is for a part and its whole, not for --both-partial"),
         (["left.ply"], "--both-partial takes two files: partwhole match A B --both-partial"),
         (["left.ply", "nowhere.ply"], "file not found: nowhere.ply"),

@@ -68,7 +68,7 @@ class OverlapRule:
     ----------
     mean, deviation : of the cues, over the vertices that the rule was fitted to
     shared : that it is on both parts, if they share anything
-    anything : that it is on both parts, fitted with pairs that share nothing as well: it says whether two parts share anything
+    anything : the same, fitted with pairs that share nothing as well: what says whether two parts share anything
     right : that its partner is right, if it is
     belongs : weights of what `seen_of` gives, and an offset: that the parts share anything
     presupposes : hash of the cues and of the constants that they depend on
