@@ -20,7 +20,7 @@ class PartnerMap:
     Attributes
     ----------
     vertex_map : the likeliest partner of every vertex, also of one that probably has none
-    overlap : how probable it is that a vertex has a partner
+    overlap : how probable it is that a vertex has a partner, if the parts share anything
     confidence : how probable it is that a vertex has a partner, and that this is it
     matched : False for vertices without faces or on pieces left out: their overlap and confidence are 0
     threshold : a vertex counts as shared from this overlap on; at most one half, less where little is sure, so that the
