@@ -54,6 +54,9 @@ OTHERS = """
     pw.fit("scan.ply", part) | scan.ply does not exist
     pw.fit(part, part, options={"hold": "rest"}) | options must be a FitOptions, got dict; use pw.FitOptions(...)
     pw.fit(part, part, match_options="x") | match_options must be a MatchOptions, got str; use partwhole.matching.MatchOptions
+    pw.datasets.PartsRecipe(3) | of must be a recipe such as BodiesRecipe(), got 3
+    pw.merge(part, part, 3) | found must be a PartsMatch, got int; use pw.match_parts(a, b)
+    pw.merge(part, part, options={"hold": "rest"}) | options must be a FitOptions, got dict; use pw.FitOptions(...)
     pw.registration.fit_match(part) | found must be a MatchResult, got Mesh; use pw.match(scan, template)
     shape_statistics(part) | shapes must be a list of surfaces, or an array of their vertices, got Mesh(
     shape_statistics("scan.ply") | shapes must be a list of surfaces, or an array of their vertices, got 'scan.ply'

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         repair,
         write_mesh,
     )
-    from partwhole.registration import FitOptions, FittedTemplate, fit
+    from partwhole.registration import FitOptions, FittedTemplate, fit, merge
     from partwhole.saved import load
 
 __all__ = [
@@ -56,6 +56,7 @@ __all__ = [
     "load",
     "match",
     "match_parts",
+    "merge",
     "metric_at_vertices",
     "metric_on_faces",
     "read_mesh",

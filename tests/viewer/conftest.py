@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from partwhole.datasets import cut_balls, sphere
+from partwhole.datasets import cut_balls, cut_plane, sphere
 from partwhole.datasets.cutting.cuts import Cut
+from partwhole.matching.parts.result import PartnerMap, PartsMatch
 from partwhole.matching.result import CoarseMatch, Fit, MatchResult
 from partwhole.matching.scans.prepare import Scaling
 from partwhole.mesh import Mesh
@@ -72,6 +73,28 @@ def result_folder(scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> Pat
     )
     (folder / "summary.json").write_text(json.dumps({"part": "data/scan.ply", "whole": "ball.off"}))
     return folder
+
+
+@pytest.fixture(scope="session")
+def two_parts() -> PartsMatch:
+    """Two halves of a dented ball and what they share, as if by hand; the second was turned about."""
+    ball = sphere(500, jitter=0.2)
+    x, y, z = ball.vertices.T
+    whole = Mesh(ball.vertices * (1 + 0.25 * x + 0.2 * z * y)[:, None] * [1.0, 0.8, 1.4], ball.faces)
+    one, other = (cut_plane(whole, (0, 0, -0.3 * s), (0, 0, s)) for s in (1.0, -1.0))
+    R, t = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]]), np.array([3.0, 2.0, 1.0])
+    alignment = np.eye(4)
+    alignment[:3, :3], alignment[:3, 3] = R, t
+    ways = []
+    for here, there in ((one, other), (other, one)):
+        shared = np.isin(here.vertex_map, there.vertex_map)
+        partner = np.searchsorted(there.vertex_map, here.vertex_map).clip(max=there.part.n_vertices - 1)
+        overlap = np.where(shared, 0.9, 0.1)
+        ways.append(PartnerMap(partner, overlap, 0.8 * overlap, np.ones(len(partner), bool)))
+    a = Mesh(one.part.vertices, one.part.faces, name="upper.ply")
+    b = Mesh(other.part.vertices @ R.T + t, other.part.faces, name="lower.ply")
+    said = ("nobody matched them",)
+    return PartsMatch(a, b, *ways, 0.9, whole.area, 0.5, 0.0, alignment, 0.0, "by hand", ("a note",), said, 0.0)
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ from partwhole.datasets.synthetic.generated import BodyPoses, PartKey, WholeKey,
 from partwhole.datasets.synthetic.making import MadeSet, make_set
 from partwhole.datasets.synthetic.part_folder import FolderPartPairs, MadePartSet, make_part_set
 from partwhole.datasets.synthetic.posed import PairOptions
-from partwhole.datasets.synthetic.recipe import BodiesRecipe, DefaultRecipe, PairRecipe
+from partwhole.datasets.synthetic.recipe import BodiesRecipe, DefaultRecipe, PairRecipe, PartsRecipe
 from partwhole.datasets.synthetic.retriangulated import (
     face_pairs,
     people_pairs,
@@ -49,6 +49,7 @@ __all__ = [
     "PartPair",
     "PartPairs",
     "Partners",
+    "PartsRecipe",
     "People",
     "Shrec16",
     "SwissRoll",

@@ -158,6 +158,27 @@ class PartPair:
         second = replace(Pair.of_cut(b), whole=first.whole)
         return cls.through(first, second, name=name)
 
+    def as_pair(self) -> Pair:
+        """a as a part and the largest piece of b in the place of its whole, to train with: the truth is what they share.
+
+        Lengths are in √area of the true whole where it is known, else in the units of the parts.
+
+        Examples
+        --------
+        >>> from partwhole.datasets import overlapping_cuts, sphere
+        >>> pair = PartPair.of_cuts(*overlapping_cuts(sphere(400), 0.5))
+        >>> len(pair.as_pair().ground_truth) == pair.a_to_b.shared.sum()
+        True
+        """
+        factor = 1.0 if self.whole is None else self.whole.area**-0.5
+        piece, numbers = self.b.largest_component()
+        place = np.full(self.b.n_vertices, -1)
+        place[numbers] = np.arange(len(numbers))
+        ends = place[self.a_to_b.vertex_map]
+        shared = np.flatnonzero(self.a_to_b.shared & (ends >= 0))
+        truth = GroundTruth.at_vertices(shared, ends[shared])
+        return Pair(self.a.scaled(factor), piece.scaled(factor), truth, name=self.name, scale=factor)
+
     def swapped(self) -> PartPair:
         """The same with a and b exchanged."""
         on_whole = None if self.on_whole is None else self.on_whole[::-1]

@@ -7,14 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.spatial import cKDTree
 
 import partwhole as pw
 from partwhole.cli.main import main
 from partwhole.datasets import FolderPartPairs, cut_plane, sphere
-from partwhole.matching import Matcher, TrainingConfig
+from partwhole.matching import Matcher, PartnerMap, PartsMatch, TrainingConfig
 from partwhole.matching.network.diffusion_net import new_network
 from partwhole.mesh import Mesh
-from partwhole.mesh.io import write_mesh
+from partwhole.mesh.io import read_mesh, write_mesh
 
 
 @pytest.fixture
@@ -55,9 +56,46 @@ def test_two_parts_are_matched_into_a_folder(folder: Path, capsys: pytest.Captur
     assert (place / "summary.md").read_text().startswith("# left.ply | right.ply")
 
 
+def test_they_are_merged_and_shown_if_that_is_asked_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # a network that nobody trained finds nothing: the truth takes the place of what it found
+    def match_parts(a: Path, b: Path, **_: object) -> PartsMatch:
+        one, other = read_mesh(a), read_mesh(b)
+        away, partner = cKDTree(other.vertices).query(one.vertices)
+        back, home = cKDTree(one.vertices).query(other.vertices)
+        ways = [
+            PartnerMap(ends, np.where(off < 1e-9, 0.9, 0.1), np.where(off < 1e-9, 0.8, 0.1), np.ones(len(off), bool))
+            for ends, off in ((partner, away), (home, back))
+        ]
+        return PartsMatch(one, other, *ways, 0.9, 1.0, 0.5, 0.0, np.eye(4), 0.0, "by hand", (), (), 0.0)
+
+    monkeypatch.setattr("partwhole.matching.parts.match.match_parts", match_parts)
+    words = ["match", "left.ply", "right.ply", "--both-partial", "--no-pictures", "--no-cache", "--report", "found"]
+    assert main([*words, "--merge", "both.ply"]) == 0
+    merged = read_mesh("both.ply")
+    assert merged.is_closed
+    assert merged.n_vertices == 260
+    lines = (folder / "found" / "merged.csv").read_text().splitlines()
+    assert lines[0] == "part,vertex,moved"
+    left = read_mesh("left.ply")
+    assert len(lines) == 1 + merged.n_vertices
+    assert sum(line.startswith("a,") for line in lines) == left.n_vertices
+    assert all(line.startswith(("a,", "b,")) for line in lines[1:])
+    summary = json.loads((folder / "found" / "summary.json").read_text())
+    assert summary["files"]["merged"] == "both.ply"
+    assert "<title>partwhole</title>" in (folder / "found" / "report.html").read_text()
+    # the folder can be looked at
+    assert main(["view", "found", "--export", "page.html"]) == 0
+    assert (folder / "page.html").stat().st_size > 10_000
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (["left.ply", "right.ply", "--merge", "right.ply"], "--merge right.ply"),
+        (
+            ["left.ply", "right.ply", "--merge", "both.vtk"],
+            "--merge both.vtk: unsupported ending 'vtk'; use .off, .obj",
+        ),
         (["left.ply", "right.ply", "--refine", "3"], "--refine is for a part and its whole, not for --both-partial"),
         (["left.ply"], "--both-partial takes two files: partwhole match A B --both-partial"),
         (["left.ply", "nowhere.ply"], "file not found: nowhere.ply"),
@@ -68,6 +106,11 @@ def test_two_parts_are_matched_into_a_folder(folder: Path, capsys: pytest.Captur
 def test_what_is_refused(folder: Path, words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["match", *words, "--both-partial", "--no-cache"]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_a_merge_is_for_two_parts(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["match", "left.ply", "right.ply", "--merge", "both.ply"]) == 2
+    assert "--merge is for two parts; use it with --both-partial" in capsys.readouterr().err
 
 
 def test_a_set_of_pairs_of_parts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from partwhole.datasets import BodiesRecipe, DefaultRecipe, Pairs, people_pairs
+from partwhole.datasets import (
+    BodiesRecipe,
+    DefaultRecipe,
+    Pair,
+    PairRecipe,
+    Pairs,
+    PartsRecipe,
+    cut_plane,
+    people_pairs,
+    sphere,
+)
 from partwhole.datasets.synthetic import recipe as recipes
 
 
@@ -108,3 +119,32 @@ def test_bodies_take_turns_and_are_decided_by_the_number() -> None:
 def test_mistakes_are_named(choices: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         BodiesRecipe(**choices)
+
+
+@dataclass(frozen=True)
+class _Balls(PairRecipe):
+    """Three parts of one ball, of which the last two have nothing in common."""
+
+    name = "balls"
+
+    def __call__(self, number: int) -> Pairs:
+        ball = sphere(150, seed=number)
+        cuts = [cut_plane(ball, (0, 0, z), (0, 0, way)) for z, way in ((-0.2, 1.0), (0.6, 1.0), (0.0, -1.0))]
+        pairs = [replace(Pair.of_cut(cut), name=str(k)) for k, cut in enumerate(cuts)]
+        return Pairs([(k, "ball") for k in range(3)], lambda k, _: pairs[k], name="balls")
+
+
+def test_pairs_of_two_parts_are_made_of_those_with_one_whole() -> None:
+    recipe = PartsRecipe(_Balls(), most=5)
+    pairs = recipe(0)
+    assert len(pairs) == 2
+    for pair in pairs:
+        truth = pair.ground_truth
+        assert truth is not None
+        assert 0 < len(truth) < pair.part.n_vertices
+        assert pair.whole.n_components == 1
+        assert not pair.whole.is_closed
+    assert len(PartsRecipe(_Balls(), most=1)(0)) == 1
+    assert recipe.described() == {"recipe": "parts", "of": {"recipe": "balls"}, "most": 5, "least": 0.1}
+    with pytest.raises(ValueError, match="most=0 must be at least 1"):
+        PartsRecipe(_Balls(), most=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -89,10 +90,42 @@ def test_a_whole_of_known_size_is_not_searched(pair: PartPair) -> None:
 
 
 def test_what_has_nothing_in_common_is_said_to(pair: PartPair) -> None:
-    ball = cut_plane(sphere(300), (0, 0, 0.2), (0, 0, 1)).part
-    found = pw.match_parts(pair.a, ball.scaled(0.3), whole_area=1.0)
+    ball = Mesh(0.25 * sphere(200).vertices, sphere(200).faces, name="ball")
+    found = pw.match_parts(pair.a, ball, whole_area=1.0)
     assert found.belongs < 0.5
     assert "the parts probably share nothing" in found.warnings[0]
+    assert found.warnings[1] == "ball has no boundary, so it may be the whole: pw.match matches a part to it"
+
+
+def test_units_may_be_of_any_size(pair: PartPair) -> None:
+    tiny = pw.match_parts(pair.a.scaled(2.0**-70), pair.b.scaled(2.0**-70), whole_area=2.0**-140)
+    assert overlap_iou(tiny.a_to_b.shared, pair.a_to_b.shared) > 0.7
+    assert tiny.whole_area == pytest.approx(2.0**-140)
+    assert tiny.misfit < 0.1
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ((np.empty((0, 3)), np.empty((0, 3), int)), "a has 0 points and no faces"),
+        ((np.full((3, 3), np.nan), [[0, 1, 2]]), "a: vertex 0 is [nan, nan, nan]"),
+        ((np.zeros((3, 3)), [[0, 1, 2]]), "a: all its faces have area 0; a surface is needed"),
+        ((np.eye(3), [[0, 1, 3]]), "a: face 0 is [0, 1, 3], but vertices are numbered 0 to 2"),
+        ("nowhere.ply", "nowhere.ply does not exist"),
+    ],
+)
+def test_what_is_no_surface_is_refused_in_one_line(given: Any, said: str, pair: PartPair) -> None:
+    with pytest.raises((ValueError, FileNotFoundError)) as fault:
+        pw.match_parts(given, pair.b)
+    assert str(fault.value).startswith(said)
+    assert "\n" not in str(fault.value)
+
+
+def test_next_to_nothing_is_matched_all_the_same(pair: PartPair) -> None:
+    triangle = Mesh(0.1 * np.eye(3), [[0, 1, 2]], name="triangle")
+    found = pw.match_parts(triangle, pair.b, whole_area=1.0)
+    assert found.belongs < 0.5
+    assert len(found.a_to_b) == 3
 
 
 def test_what_is_refused(pair: PartPair) -> None:

@@ -10,10 +10,13 @@ import pytest
 
 from partwhole.datasets import GroundTruth, sphere
 from partwhole.datasets.cutting.cuts import Cut
+from partwhole.matching.parts.result import PartsMatch
 from partwhole.mesh import Mesh
 from partwhole.store.cache import Cache
 from partwhole.viewer.page.displayed import DisplayedSurface
+from partwhole.viewer.page.export import report_bytes
 from partwhole.viewer.page.packing import unpack
+from partwhole.viewer.page.results import scene_of_result
 from partwhole.viewer.page.scene import Scene
 
 
@@ -139,3 +142,26 @@ def test_the_first_look_waits_for_no_compiler(result_folder: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_two_parts_lie_as_one_does_on_the_other(two_parts: PartsMatch) -> None:
+    scene = scene_of_result(two_parts)
+    meta, arrays = unpack(scene.to_bytes())
+    assert meta["title"] == "upper.ply | lower.ply"
+    assert meta["parts"] == {"shares": list(two_parts.shares), "belongs": 0.9}
+    assert meta["swapped"] is None
+    assert meta["part"]["view"] == meta["whole"]["view"]
+    v, w = two_parts.partners.T
+    places = [arrays[f"{name}_vertices"].reshape(-1, 3) + meta[name]["centre"] for name in ("part", "whole")]
+    np.testing.assert_allclose(places[0][v], places[1][w], atol=1e-5)
+    np.testing.assert_array_equal(arrays["part_shared"], two_parts.a_to_b.shared)
+    np.testing.assert_array_equal(arrays["whole_overlap"], np.float32(two_parts.b_to_a.overlap))
+    assert "full_part_shared" not in arrays
+    simpler = unpack(scene.simplified(150).to_bytes())[1]
+    np.testing.assert_array_equal(simpler["full_part_shared"], two_parts.a_to_b.shared)
+    np.testing.assert_array_equal(simpler["part_shared"], two_parts.a_to_b.shared[simpler["part_numbers"]])
+    # two parts don't show what their whole is
+    assert "no_same_loop" in unpack(report_bytes(scene))[0]
+    assert unpack(report_bytes(scene))[0]["no_same_loop"] is None
+    with pytest.raises(ValueError, match="the truth is of a part and its whole"):
+        replace(scene, truth=GroundTruth.of_map(two_parts.a_to_b.vertex_map))

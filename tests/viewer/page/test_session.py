@@ -11,11 +11,13 @@ import pytest
 
 from partwhole.datasets import GroundTruth
 from partwhole.datasets.cutting.cuts import Cut
+from partwhole.matching.parts.result import PartsMatch
 from partwhole.mesh import LandmarkPair, Mesh
 from partwhole.mesh.io import write_mesh
 from partwhole.viewer.page import session as module
 from partwhole.viewer.page.matching import NoModel
 from partwhole.viewer.page.packing import unpack
+from partwhole.viewer.page.results import scene_of_result
 from partwhole.viewer.page.scene import Scene
 from partwhole.viewer.page.session import Session
 from partwhole.viewer.page.trust_explorer import TrustExplorer
@@ -343,3 +345,11 @@ def test_what_was_opened_last_is_shown(scene: Scene, monkeypatch: pytest.MonkeyP
     assert simplified.wait(20)
     time.sleep(0.1)
     assert session.shown() is alone
+
+
+def test_two_parts_are_neither_swapped_nor_matched_again(two_parts: PartsMatch) -> None:
+    session = Session(scene_of_result(two_parts), match=False)
+    with pytest.raises(ValueError, match="two parts are the same either way round"):
+        session.swap()
+    with pytest.raises(ValueError, match="two parts are matched without landmarks"):
+        session.match_again(b"[]")

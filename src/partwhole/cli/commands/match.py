@@ -88,6 +88,15 @@ BothPartialOption = Annotated[
     ),
 ]
 
+MergeOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--merge",
+        metavar="FILE",
+        help="With --both-partial: also write both parts as one surface, the second laid onto the first and bent to fit.",
+    ),
+]
+
 MATCHES = BatchKind(
     part="part",
     whole="whole",
@@ -121,6 +130,7 @@ def match(
     max_vertices: MaxVerticesOption = MOST_VERTICES,
     landmarks: LandmarksOption = None,
     both_partial: BothPartialOption = False,
+    merge: MergeOption = None,
     pictures: PicturesOption = True,
     output: OutputOption = None,
     report: ReportOption = None,
@@ -139,7 +149,7 @@ def match(
     a folder named after the part. The summary lists assumptions, doubtful regions and warnings.
 
     With --both-partial the two are parts of one whole that is not there: a_to_b.csv and b_to_a.csv name the partner of each
-    vertex that they share, a.ply and b.ply are coloured where they do, overlap.png shows it.
+    vertex that they share, a.ply and b.ply are coloured where they do, overlap.png shows it. --merge FILE joins them.
 
     With a folder of parts, or a list of pairs, each pair gets its own folder, and pairs.csv has a row for each. Parts and
     wholes in two folders are paired by their names, or by a pairs.csv beside both folders. If it is interrupted, run the
@@ -155,22 +165,25 @@ def match(
             "--up": up,
             "--yaw-steps": yaw_steps,
             "--landmarks": landmarks,
-            "--report": report,
             "--device": device != "cpu",
         }
         a, b = _two_parts(part, whole, given)
         match_two_parts(
             a,
             b,
-            output or Path(f"{a.stem}-{b.stem}-parts"),
+            folder_given(output, report) or Path(f"{a.stem}-{b.stem}-parts"),
             model=PARTS_MODEL if model == "default" else model,
             repair=repair,
             max_vertices=None if max_vertices == MOST_VERTICES else max_vertices,
             pictures=pictures,
+            report=report is not None,
+            merge=merge,
             cache=open_cache(cache, console),
             console=console,
         )
         return
+    if merge is not None:
+        raise ValueError("--merge is for two parts; use it with --both-partial")
     request = requested(MATCHES, part, whole, pairs).with_landmarks(landmarks or [], console)
     folder = folder_given(output, report) or request.folder
     request.check(folder, model, option="--output" if report is None else "--report")

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from partwhole.cli.shared.console import Console, plain_memory_errors, write_arrays, write_json, write_text
-from partwhole.cli.shared.options import check_folder, check_torch, output_folder
+from partwhole.cli.shared.options import check_file, check_folder, check_torch, output_folder
 from partwhole.mesh import Mesh
 from partwhole.mesh.formats.common import percent
+from partwhole.mesh.io import WRITABLE, write_mesh
 from partwhole.saved import ARRAYS, RESULT, save
 from partwhole.store.arguments import escaped
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from partwhole.matching.parts.result import PartnerMap, PartsMatch
     from partwhole.store.cache import Cache
 
+REPORT, MERGED = "report.html", "merged.csv"
 SUMMARY = "summary.json"
 WRITES = (
     "parts.npz",
@@ -28,9 +30,13 @@ WRITES = (
     RESULT,
     ARRAYS,
     "overlap.png",
+    MERGED,
+    REPORT,
     "summary.md",
     SUMMARY,
 )
+# what every match writes
+_ALWAYS = WRITES[: WRITES.index("overlap.png")]
 _GREY = 0.72
 _PANEL_HEIGHT = 460
 
@@ -44,27 +50,41 @@ def match_two_parts(
     repair: bool | None,
     max_vertices: int | None,
     pictures: bool,
+    report: bool,
+    merge: Path | None,
     cache: Cache | None,
     console: Console,
 ) -> None:
-    """Match two parts into a folder, and say what they share."""
+    """Match two parts into a folder, and say what they share; with `merge`, write them as one surface into this file."""
     from partwhole.matching.parts.match import MOST_VERTICES, match_parts
 
-    check_folder(folder, WRITES, (a, b))
+    check_folder(folder, WRITES, (a, b), option="--report" if report else "--output")
+    if merge is not None:
+        check_file(merge, [a, b, *(folder / name for name in WRITES)], option="--merge")
+        if (ending := merge.suffix.lower().removeprefix(".")) not in WRITABLE:
+            raise ValueError(f"--merge {merge}: unsupported ending {ending!r}; use .{', .'.join(WRITABLE)}")
     check_torch("cpu")
-    with plain_memory_errors(), console.stage_progress() as report:
-        report("matching", 0, 1)
+    with plain_memory_errors(), console.stage_progress() as tell:
+        tell("matching", 0, 1)
         most = MOST_VERTICES if max_vertices is None else max_vertices
         found = match_parts(a, b, model=model, repair=repair, max_vertices=most, cache=cache)
-        report("matching", 1, 1)
+        tell("matching", 1, 1)
     place = output_folder(folder)
     # an older summary must not stand beside a newer map
     (place / SUMMARY).unlink(missing_ok=True)
     files = _written(place, found, pictures=pictures)
+    said = [] if merge is None else _merged(merge, place, found, files)
+    if report:
+        from partwhole.viewer.page.export import export_report
+        from partwhole.viewer.page.results import scene_of_parts
+
+        files[REPORT] = place / REPORT
+        export_report(scene_of_parts(found).simplified(), files[REPORT])
     summary = {
         "a": str(a),
         "b": str(b),
         **found.summary(),
+        "warnings": [*found.warnings, *said],
         "files": {**files, "summary.md": place / "summary.md", SUMMARY: place / SUMMARY},
     }
     write_text(place / "summary.md", _markdown(summary))
@@ -85,9 +105,7 @@ def _written(folder: Path, found: PartsMatch, *, pictures: bool) -> dict[str, Pa
 
     What is shared has the colour of its place on b, and what only one part has is grey.
     """
-    from partwhole.mesh.io import write_mesh
-
-    files = {name: folder / name for name in WRITES if not name.startswith(("summary", "overlap"))}
+    files = {name: folder / name for name in _ALWAYS}
     arrays: dict[str, np.ndarray] = {}
     for name, way in (("a_to_b", found.a_to_b), ("b_to_a", found.b_to_a)):
         arrays |= {
@@ -96,6 +114,7 @@ def _written(folder: Path, found: PartsMatch, *, pictures: bool) -> dict[str, Pa
             f"{name}_overlap": way.overlap.astype(np.float32),
             f"{name}_confidence": way.confidence.astype(np.float32),
             f"{name}_matched": way.matched,
+            f"{name}_threshold": np.float64(way.threshold),
         }
         write_text(files[f"{name}.csv"], _csv(way, *name.split("_to_")))
     write_arrays(files["parts.npz"], {**arrays, "partners": found.partners, "alignment": found.alignment})
@@ -107,6 +126,20 @@ def _written(folder: Path, found: PartsMatch, *, pictures: bool) -> dict[str, Pa
         files["overlap.png"] = folder / "overlap.png"
         _draw(files["overlap.png"], found, colors)
     return files
+
+
+def _merged(path: Path, folder: Path, found: PartsMatch, files: dict[str, Path]) -> list[str]:
+    """Both parts as one surface, and the source of each of its vertices; what to check is returned."""
+    from partwhole.registration.merge import merge
+
+    (folder / MERGED).unlink(missing_ok=True)
+    one = merge(found.a, found.b, found)
+    write_mesh(one.mesh, path)
+    rows = zip(one.from_b.tolist(), one.vertex.tolist(), one.moved.tolist(), strict=True)
+    body = "\n".join(f"{'b' if of_b else 'a'},{vertex},{moved:.6g}" for of_b, vertex, moved in rows)
+    write_text(folder / MERGED, f"part,vertex,moved\n{body}\n")
+    files |= {"merged": path, MERGED: folder / MERGED}
+    return [f"merged: {text}" for text in one.warnings]
 
 
 def overlap_colors(found: PartsMatch) -> tuple[np.ndarray, np.ndarray]:

@@ -17,7 +17,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from partwhole.datasets.cutting.cuts import Recipe
-from partwhole.datasets.pairs import Pairs
+from partwhole.datasets.pairs import Pair, Pairs
+from partwhole.datasets.part_pairs import part_pairs
 from partwhole.datasets.shapes import faces, people
 from partwhole.datasets.shapes.bodies.body import Plan
 from partwhole.datasets.shapes.faces import Faces
@@ -29,7 +30,7 @@ from partwhole.datasets.synthetic.retriangulated import (
     retriangulated_body_pairs,
     thing_pairs,
 )
-from partwhole.store.arguments import check_whole_number, checked_path
+from partwhole.store.arguments import check_number, check_whole_number, checked_path, in_short
 
 # the others are held out
 TRAINING_PEOPLE = 34
@@ -207,6 +208,56 @@ class BodiesRecipe(PairRecipe):
         plan = self.plans[number % len(self.plans)]
         given = {"n_vertices": self.n_vertices, "triangulations": 2, "seed": _block_seed(self.seed, number)}
         return retriangulated_body_pairs(1, self.poses, plans=plan, **{**_COMMON, **given})
+
+
+@dataclass(frozen=True)
+class PartsRecipe(PairRecipe):
+    """Pairs of two parts, to train with `PartsLoss`: those of each block of another recipe that have a whole in common.
+
+    One of the two stands in the place of the whole, see `PartPair.as_pair`. Pairs that share next to nothing are left out.
+
+    Parameters
+    ----------
+    of : the recipe of parts and wholes
+    most : pairs of a block, drawn at random
+    least : of the vertices of the one that shares more, the share that the other has too
+
+    Examples
+    --------
+    >>> pairs = PartsRecipe(BodiesRecipe(plans=("hand",), n_vertices=400, poses=3), most=2)(0)
+    >>> len(pairs) <= 2
+    True
+    """
+
+    name = "parts"
+
+    of: PairRecipe
+    most: int = 24
+    least: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.of, PairRecipe):
+            raise ValueError(f"of must be a recipe such as BodiesRecipe(), got {in_short(self.of)}")
+        check_whole_number("most", self.most)
+        if self.most < 1:
+            raise ValueError(f"most={self.most} must be at least 1")
+        check_number("least", self.least)
+
+    def described(self) -> dict[str, Any]:
+        """Everything that decides the pairs."""
+        return {"recipe": self.name, "of": self.of.described(), "most": self.most, "least": self.least}
+
+    def __call__(self, number: int) -> Pairs:
+        """The pairs of a block."""
+        found: list[Pair] = []
+        every = part_pairs(self.of(number))
+        for k in np.random.default_rng(number).permutation(len(every)).tolist():
+            pair = every[k]
+            if max(pair.a_to_b.share, pair.b_to_a.share) >= self.least:
+                found.append(pair.as_pair())
+            if len(found) == self.most:
+                break
+        return Pairs.from_list(found, name=f"parts, block {number}")
 
 
 def _check_seed(seed: int) -> None:

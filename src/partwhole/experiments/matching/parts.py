@@ -28,7 +28,7 @@ Study = Literal["cuts", "overlap"]
 OVERLAPS = tuple(number / 10 for number in range(1, 10))
 # bodies that nothing was trained on or fitted to
 _PLANS: tuple[Plan, ...] = ("biped", "quadruped", "hand", "animal")
-_SEED, _VERTICES = 4242, 2000
+_SEED = 4242
 _HEAD = ("", "pairs", "mIoU", "error on the whole, macro", "micro", "on the part, macro", "micro", "AUC of sharing")
 _PROTOCOL = (
     "mIoU: |found ∩ true| / |found ∪ true| of shared vertices at probability ½: mean of both parts, then over pairs, × 100.",
@@ -53,6 +53,7 @@ def parts(
         int | None, typer.Option(min=1, help="Number of pairs of CUTS, spread evenly; all if not given.")
     ] = None,
     pairs: Annotated[int, typer.Option(min=1, help="Pairs of bodies for each overlap.")] = 4,
+    vertices: Annotated[int, typer.Option(min=500, help="Vertices of the bodies that are cut.")] = 2000,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the results.")] = Path(
         "reproduce-parts"
     ),
@@ -79,7 +80,7 @@ def parts(
             done = _measured(held, lambda pair: by_parts(pair, matcher, kept), lambda n: report("CUTS", n, len(held)))
             single["cuts"], tables[held.name] = done, [_row("match_parts", parts_scores(done))]
         if only != "cuts":
-            tables["generated bodies, by overlap"] = _overlap_rows(matcher, kept, pairs, single, report)
+            tables["generated bodies, by overlap"] = _overlap_rows(matcher, kept, pairs, vertices, single, report)
     for title, rows in tables.items():
         console.table(rows, head=_HEAD, title=title)
     for line in _PROTOCOL:
@@ -117,9 +118,9 @@ def cuts_with_cuts(data: Path, split: Literal["train", "test"], most: int | None
     return PartPairs(keys, load, name=f"CUTS with CUTS, {split}")
 
 
-def bodies_that_share(overlap: float, count: int) -> Iterator[PartPair]:
+def bodies_that_share(overlap: float, count: int, n_vertices: int) -> Iterator[PartPair]:
     """Parts of generated bodies in two poses, cut by planes and by views in turn."""
-    bodies = BodyPoses(count, 1, plans=_PLANS, n_vertices=_VERTICES, seed=_SEED)
+    bodies = BodyPoses(count, 1, plans=_PLANS, n_vertices=n_vertices, seed=_SEED)
     for number in range(count):
         rest, posed = (bodies.posed(WholeKey(_PLANS[number % len(_PLANS)], number, pose)) for pose in (0, 1))
         by: Literal["planes", "views"] = "views" if number % 2 else "planes"
@@ -163,6 +164,7 @@ def _overlap_rows(
     matcher: Matcher,
     cache: Cache | None,
     count: int,
+    n_vertices: int,
     single: dict[str, list[PartsErrors]],
     report: Callable[[str, int, int], None],
 ) -> list[tuple[str, ...]]:
@@ -171,7 +173,7 @@ def _overlap_rows(
     rows = []
     for number, overlap in enumerate(OVERLAPS):
         report("overlap", number, len(OVERLAPS))
-        held = list(bodies_that_share(overlap, count))
+        held = list(bodies_that_share(overlap, count, n_vertices))
         for name, method in methods.items():
             done = _measured(held, lambda pair, method=method: method(pair, matcher, cache), lambda n: None)  # type: ignore[misc]
             label = f"{overlap:.0%}, {name}"

@@ -32,8 +32,9 @@ MOST_UNUSUAL = 4.0
 
 # --- overlap
 
-# a vertex is shared if that is at least as probable as not
-SHARED = 0.5
+# a vertex is shared if that is at least as probable as not; where little is sure, from a lower probability on, for the
+# largest expected IoU, but not from one below the second
+SHARED, LEAST_SHARED = 0.5, 0.2
 # odds are averaged over about this, since an overlap has a short border
 SMOOTHING = 0.03
 # less than this of both parts is hardly anything

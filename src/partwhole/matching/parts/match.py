@@ -92,8 +92,11 @@ def match_parts(
         if not 0 < whole_area < np.inf:
             raise ValueError(f"whole_area={whole_area} must be positive; None tries several")
     method = _method(model)
-    scans = read_scans(a, b, repair=repair)
+    scans = read_scans(a, b, repair=repair, names=("a", "b"))
     given = scans.part, scans.whole
+    for one in given:
+        if one.area == 0:
+            raise ValueError(f"{one.name}: all its faces have area 0; a surface is needed")
     if whole_area is not None and max(one.area for one in given) > _SLACK * whole_area:
         raise ValueError(
             f"whole_area={whole_area} is less than the area of a part, {max(one.area for one in given):.4g}; is it in the "
@@ -174,18 +177,21 @@ def found_parts(
         for mesh in (a, b)
     )
     areas = [whole_area] if whole_area is not None else [ratio * largest for ratio in WHOLE_AREAS]
-    surfaces = _surface(first.mesh, method, cache), _surface(second.mesh, method, cache)
-    return _best_size((first, second), surfaces, method, [area**-0.5 for area in areas])
+    # a power of two, so that nothing is rounded: the squares of very small or large lengths do not fit float32
+    unit = 2.0 ** np.round(np.log2(largest) / 2)
+    surfaces = _surface(first.mesh, method, cache, unit), _surface(second.mesh, method, cache, unit)
+    found = _best_size((first, second), surfaces, method, [unit * area**-0.5 for area in areas])
+    return replace(found, factor=found.factor / unit)
 
 
-def _surface(mesh: Mesh, method: Method, cache: Cache | None) -> Surface:
-    """A part with distances and weights, in its own units, centred."""
+def _surface(mesh: Mesh, method: Method, cache: Cache | None, unit: float) -> Surface:
+    """A part with distances and weights, centred, in units of this length."""
     import torch
 
     from partwhole.matching.matcher import surface_for
     from partwhole.matching.network.surface import distances_of, pair_weights
 
-    centred = Mesh(mesh.vertices - mesh.vertices.mean(axis=0), mesh.faces, name=mesh.name)
+    centred = Mesh((mesh.vertices - mesh.vertices.mean(axis=0)) / unit, mesh.faces, name=mesh.name)
     surface = surface_for(method, centred, cache=cache).to("cpu")
     D = distances_of(centred, method=method.config.loss.distances, device="cpu")
     # the same-loop criterion needs to know the whole
@@ -234,7 +240,8 @@ def _result(found: FoundParts, method: Method, *, guessed: bool) -> PartsMatch:
         sure = overlap * rule.correctness(cues, side)
         lift, covered = Lift.between(prepared[k], prepared[1 - k]), prepared[k].covered
         overlaps, sures = (np.where(covered, lift.values(each.double().numpy()), 0.0) for each in (overlap, sure))
-        maps.append(PartnerMap(lift.vertex_map(way.vertex_map.numpy()), overlaps, sures, covered))
+        least = rule.threshold(overlap, side.surface.mass)
+        maps.append(PartnerMap(lift.vertex_map(way.vertex_map.numpy()), overlaps, sures, covered, least))
     one, other = found.sides
     belongs = rule.shares_something(rule.seen_of(seen, (one.surface.mass, other.surface.mass)))
     shared = torch.from_numpy(maps[0].shared[prepared[0].to_given])
@@ -290,7 +297,10 @@ def _warnings(found: PartsMatch) -> list[str]:
             f"the parts probably share nothing (probability that they do: {100 * found.belongs:.0f} %); do they belong to "
             "one whole, in the same units?"
         )
-    elif max(found.shares) < PROBABLY_NOTHING:
+    for mesh in (found.a, found.b):
+        if mesh.is_closed:
+            said.append(f"{mesh.name} has no boundary, so it may be the whole: pw.match matches a part to it")
+    if found.belongs >= SHARED and max(found.shares) < PROBABLY_NOTHING:
         said.append("hardly anything is shared, so little is known about how the parts lie to each other")
     if found.misfit > MISFIT and found.belongs >= SHARED:
         said.append(

@@ -20,20 +20,23 @@ class PartnerMap:
     Attributes
     ----------
     vertex_map : the likeliest partner of every vertex, also of one that probably has none
-    overlap : how probable it is that a vertex has a partner
+    overlap : how probable it is that a vertex has a partner, if the parts share anything
     confidence : how probable it is that a vertex has a partner, and that this is it
     matched : False for vertices without faces or on pieces left out: their overlap and confidence are 0
+    threshold : a vertex counts as shared from this overlap on; at most one half, less where little is sure, so that the
+        region that counts as shared is expected to agree best with the true one
     """
 
     vertex_map: Int[np.ndarray, "n"]
     overlap: Float[np.ndarray, "n"]
     confidence: Float[np.ndarray, "n"]
     matched: Bool[np.ndarray, "n"]
+    threshold: float = SHARED
 
     @property
     def shared(self) -> Bool[np.ndarray, "n"]:
-        """Vertices that probably have a partner; the others have none."""
-        return self.overlap >= SHARED
+        """Vertices that are taken to have a partner; the others have none."""
+        return self.overlap >= self.threshold
 
     def __len__(self) -> int:
         return len(self.vertex_map)

@@ -19,7 +19,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from partwhole.matching.parts import constants
-from partwhole.matching.parts.constants import MOST_UNUSUAL, SMOOTHING
+from partwhole.matching.parts.constants import LEAST_SHARED, MOST_UNUSUAL, SHARED, SMOOTHING
 from partwhole.matching.parts.cues import NAMES, PAIR, averaged
 from partwhole.matching.parts.sides import Side
 from partwhole.store.storage import hash_of
@@ -43,6 +43,17 @@ class Head:
     outer: tuple[float, ...]
     offset: float
 
+    @classmethod
+    def mean(cls, *heads: Head) -> Head:
+        """One that gives the mean of the odds of several."""
+        share = 1 / len(heads)
+        return cls(
+            sum((one.inner for one in heads), ()),
+            sum((one.shift for one in heads), ()),
+            tuple(float(f"{share * value:.4g}") for one in heads for value in one.outer),
+            float(f"{share * sum(one.offset for one in heads):.4g}"),
+        )
+
     def odds(self, z: Float[Tensor, "n c"]) -> Float[Tensor, "n"]:
         """The logarithm of the odds of each vertex."""
         inner, shift, outer = (torch.tensor(held) for held in (self.inner, self.shift, self.outer))
@@ -56,7 +67,8 @@ class OverlapRule:
     Attributes
     ----------
     mean, deviation : of the cues, over the vertices that the rule was fitted to
-    shared : that it is on both parts
+    shared : that it is on both parts, if they share anything
+    anything : the same, fitted with pairs that share nothing as well: what says whether two parts share anything
     right : that its partner is right, if it is
     belongs : weights of what `seen_of` gives, and an offset: that the parts share anything
     presupposes : hash of the cues and of the constants that they depend on
@@ -66,6 +78,7 @@ class OverlapRule:
     mean: tuple[float, ...]
     deviation: tuple[float, ...]
     shared: Head
+    anything: Head
     right: Head
     belongs: tuple[float, ...]
     presupposes: str
@@ -84,7 +97,8 @@ class OverlapRule:
         return z.clamp(-MOST_UNUSUAL, MOST_UNUSUAL)
 
     def overlap(self, cues: Float[Tensor, "n c"], side: Side) -> Float[Tensor, "n"]:
-        """That a vertex is on both parts: the odds averaged over what is near, since an overlap has a short border."""
+        """That a vertex is on both parts, if they share anything; odds are averaged over what is near, as overlaps have short
+        borders."""
         odds = self.shared.odds(self.standardised(cues))
         return torch.sigmoid(averaged(odds[:, None], side, SMOOTHING)[:, 0])
 
@@ -95,7 +109,7 @@ class OverlapRule:
 
     def shared_area(self, cues: Float[Tensor, "n c"], mass: Float[Tensor, "n"]) -> float:
         """The share of a part, by area, that is probably on both, before odds are averaged."""
-        return float((mass * torch.sigmoid(self.shared.odds(self.standardised(cues)))).sum() / mass.sum())
+        return float((mass * torch.sigmoid(self.anything.odds(self.standardised(cues)))).sum() / mass.sum())
 
     def seen_of(
         self, cues: tuple[Float[Tensor, "a c"], Float[Tensor, "b c"]], masses: tuple[Tensor, Tensor]
@@ -117,6 +131,31 @@ class OverlapRule:
         odds = sum(weight * value for weight, value in zip(weights, seen, strict=True)) + offset
         return 1 / (1 + math.exp(-odds))
 
+    @staticmethod
+    def threshold(overlap: Float[Tensor, "n"], mass: Float[Tensor, "n"]) -> float:
+        """t with the largest expected IoU, Σ_{o≥t} a o / (Σ_{o≥t} a + Σ_{o<t} a o), between `LEAST_SHARED` and `SHARED`.
+
+        Parameters
+        ----------
+        overlap : o, that each vertex is on both parts
+        mass : a, its area
+
+        Examples
+        --------
+        Where all is sure it does not matter; where little is, taking more than what is probable is better:
+
+        >>> ones = torch.ones(4)
+        >>> OverlapRule.threshold(torch.tensor([1.0, 1.0, 0.0, 0.0]), ones)
+        0.5
+        >>> round(OverlapRule.threshold(torch.tensor([0.6, 0.45, 0.4, 0.0]), ones), 6)
+        0.4
+        """
+        falling = overlap.double().argsort(descending=True)
+        a, o = mass.double()[falling], overlap.double()[falling]
+        both = (a * o).cumsum(0)
+        expected = both / (a.cumsum(0) + both[-1] - both).clamp(min=1e-30)
+        return min(max(float(o[expected.argmax()]), LEAST_SHARED), SHARED)
+
     @classmethod
     def from_json(cls, held: Mapping[str, Any]) -> OverlapRule:
         """What `dataclasses.asdict` gave."""
@@ -126,7 +165,7 @@ class OverlapRule:
 
         heads = {
             name: Head(tuple(map(row, one["inner"])), row(one["shift"]), row(one["outer"]), float(one["offset"]))
-            for name, one in ((name, held[name]) for name in ("shared", "right"))
+            for name, one in ((name, held[name]) for name in ("shared", "anything", "right"))
         }
         return cls(
             row(held["mean"]),

@@ -15,7 +15,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -165,13 +165,14 @@ def read_scans(
     *,
     repair: bool | None = None,
     progress: Progress | None = None,
+    names: tuple[str, str] = ("part", "whole"),
 ) -> Scans:
-    """Read two surfaces; parameters are those of `partwhole.matching.match`."""
+    """Read two surfaces; parameters are those of `partwhole.matching.match`, and what to call surfaces without a name."""
     if repair is not None and not isinstance(repair, bool | np.bool_):
         raise ValueError(f"repair must be True, False or None, got {in_short(repair)}")
     clock = Clock(progress)
     clock.begin("reading")
-    (of_part, part_notes), (of_whole, whole_notes) = _read(part, "part", repair), _read(whole, "whole", repair)
+    (of_part, part_notes), (of_whole, whole_notes) = _read(part, names[0], repair), _read(whole, names[1], repair)
     return Scans(of_part, of_whole, (*part_notes, *whole_notes), clock.end())
 
 
@@ -269,7 +270,7 @@ class Clock:
             self._seconds[self._name] = time.perf_counter() - self._start
 
 
-def _read(given: ScanLike, role: Literal["part", "whole"], repair: bool | None) -> tuple[Mesh, list[str]]:
+def _read(given: ScanLike, role: str, repair: bool | None) -> tuple[Mesh, list[str]]:
     """The surface, and what there is to say about how it came out of its file."""
     if isinstance(given, Mesh):
         if repair:
@@ -305,7 +306,7 @@ def _read(given: ScanLike, role: Literal["part", "whole"], repair: bool | None) 
     return mesh, notes
 
 
-def _taken(given: ScanLike, role: Literal["part", "whole"], repair: bool | None) -> tuple[Mesh, list[str]]:
+def _taken(given: ScanLike, role: str, repair: bool | None) -> tuple[Mesh, list[str]]:
     """The surface in arrays, or in an object of another library; what holds for files holds for these."""
     from partwhole.mesh import repair as mended
 

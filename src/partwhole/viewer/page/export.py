@@ -79,8 +79,9 @@ def page_html(scene: bytes | None = None) -> str:
 
 def report_bytes(scene: Scene) -> bytes:
     """A scene for a page without a server: with what the page does not measure by itself."""
-    measured = {} if scene.vertex_map is None else measured_on_map(scene)
-    no_same_loop = why_no_sphere(None if scene.whole is None else scene.whole.full)
+    measured = {} if scene.vertex_map is None or scene.parts is not None else measured_on_map(scene)
+    # two parts don't show what their whole is
+    no_same_loop = why_no_sphere(None if scene.whole is None or scene.parts is not None else scene.whole.full)
     no_same_loop = no_same_loop or no_piece_of_sphere(scene.part.mesh)
     return scene.to_bytes(measured=measured, live=False, method="dijkstra", sound=False, no_same_loop=no_same_loop)
 

@@ -11,8 +11,10 @@ import numpy as np
 
 from partwhole.datasets.number_files import read_npz, read_vts
 from partwhole.datasets.pairs import GroundTruth
+from partwhole.matching.parts.result import PartsMatch
 from partwhole.matching.result import LandmarkResult
-from partwhole.mesh import read_mesh
+from partwhole.mesh import Mesh, read_mesh
+from partwhole.registration.merge import MergedParts
 from partwhole.registration.result import FittedTemplate
 from partwhole.saved import RESULT, load
 from partwhole.viewer.page.scene import DoubtfulPlace, Scene
@@ -35,7 +37,7 @@ def read_scene(paths: list[Path], *, truth: Path | None = None) -> Scene:
 
 
 def read_result(folder: Path) -> Scene:
-    """What `partwhole match` wrote, map.npz, part.ply, whole.ply and perhaps summary.json; or what a fit saved."""
+    """What `partwhole match` wrote, map.npz, part.ply, whole.ply and perhaps summary.json; or a result that was saved."""
     if not (folder / MAP).is_file():
         if (folder / RESULT).is_file():
             return scene_of_result(load(folder))
@@ -68,13 +70,33 @@ def read_result(folder: Path) -> Scene:
 
 
 def scene_of_result(found: Any) -> Scene:
-    """What the page shows of a `MatchResult` or a `FittedTemplate`."""
+    """What the page shows of a `MatchResult`, a `PartsMatch`, a `FittedTemplate` or `MergedParts`."""
+    if isinstance(found, PartsMatch):
+        return scene_of_parts(found)
+    if isinstance(found, MergedParts):
+        return Scene.of(found.mesh, warnings=found.warnings, notes=found.notes)
     if not isinstance(found, FittedTemplate):
         return with_result(Scene.of(found.part, found.whole), found)
     return replace(
         scene_of_result(found.match),
         fit=found,
         title=f"{found.match.whole.name}, fitted to {found.match.part.name}",
+        warnings=found.warnings,
+        map_notes=found.notes,
+    )
+
+
+def scene_of_parts(found: PartsMatch) -> Scene:
+    """What two parts share, the first laid onto the second, so that both turn together."""
+    R, t = found.alignment[:3, :3], found.alignment[:3, 3]
+    laid = Mesh(found.a.vertices @ R.T + t, found.a.faces, name=found.a.name)
+    return Scene.of(
+        laid,
+        found.b,
+        found.a_to_b.vertex_map,
+        confidence=found.a_to_b.confidence,
+        parts=found,
+        title=f"{found.a.name} | {found.b.name}",
         warnings=found.warnings,
         map_notes=found.notes,
     )

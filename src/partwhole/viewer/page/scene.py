@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole.datasets.pairs import GroundTruth
 from partwhole.matching.confidence.fit import swapped_question
+from partwhole.matching.parts.result import PartsMatch
 from partwhole.matching.result import LandmarkResult
 from partwhole.mesh import LandmarkPair, Mesh
 from partwhole.registration.result import FittedTemplate
@@ -52,6 +53,7 @@ class Scene:
     doubtful_places : where to look first
     landmarks : that a match is steered by, or was
     fit : the whole, as the template that was fitted to the part
+    parts : what two parts share: `part` is a, laid onto b, `whole` is b
     title : of the page
     warnings : what to know before using the map
     notes, map_notes : what else a reader has to know, of the surfaces and of the map, one sentence each
@@ -68,6 +70,7 @@ class Scene:
     doubtful_places: tuple[DoubtfulPlace, ...] = field(default=(), kw_only=True)
     landmarks: tuple[LandmarkPair, ...] = field(default=(), kw_only=True)
     fit: FittedTemplate | None = field(default=None, kw_only=True)
+    parts: PartsMatch | None = field(default=None, kw_only=True)
     title: str = field(default="", kw_only=True)
     warnings: tuple[str, ...] = field(default=(), kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
@@ -76,6 +79,8 @@ class Scene:
     def __post_init__(self) -> None:
         if self.fit is not None and self.whole is None:
             raise ValueError("a fit needs the whole, which is the template that was fitted")
+        if self.parts is not None and self.truth is not None:
+            raise ValueError("the truth is of a part and its whole; there is none for what two parts share")
         for name in ("vertex_map", "vertex_map_before"):
             numbers = getattr(self, name)
             if numbers is None:
@@ -152,9 +157,22 @@ class Scene:
         return np.divide(total, count, out=np.full(size, np.nan), where=count > 0)
 
     @cached_property
+    def part_camera(self) -> Camera:
+        """A view that shows much of the part; of two parts, one that shows much of what they share on both."""
+        camera = self.part.camera
+        if self.parts is None or self.whole is None:
+            return camera
+        sides = ((self.part, self.parts.a_to_b.shared), (self.whole, self.parts.b_to_a.shared))
+        cameras = [camera, *(Camera(azimuth, 12.0, camera.up) for azimuth in np.arange(16) * 22.5)]
+        scores = [min(_seen(surface, shared, one) for surface, shared in sides) for one in cameras]
+        return cameras[first_largest(scores)]
+
+    @cached_property
     def whole_camera(self) -> Camera:
         """Shows that side of the whole to which the side of the part that is seen first is mapped."""
         assert self.whole is not None
+        if self.parts is not None:
+            return self.part_camera
         if self.vertex_map is None:
             return self.whole.camera
         up = self._whole_up()
@@ -180,7 +198,9 @@ class Scene:
     @property
     def swapped(self) -> str | None:
         """What to ask where part and whole look as if they were swapped."""
-        return None if self.whole is None else swapped_question(self.part.full, self.whole.full)
+        if self.whole is None or self.parts is not None:
+            return None
+        return swapped_question(self.part.full, self.whole.full)
 
     def shown_map(self, vertex_map: Int[np.ndarray, "p"]) -> Int[np.ndarray, "k"]:
         """A map between the vertices that are drawn."""
@@ -198,6 +218,19 @@ class Scene:
             "label": landmark.label,
             **became,
         }
+
+    def _shown_parts(self, found: PartsMatch) -> dict[str, np.ndarray]:
+        """For the page: what is shared of both, and how probable that is."""
+        assert self.whole is not None
+        sides = (("part", self.part, found.a_to_b), ("whole", self.whole, found.b_to_a))
+        arrays = {
+            f"{name}_{what}": values[surface.to_full]
+            for name, surface, way in sides
+            for what, values in (("shared", way.shared), ("overlap", way.overlap), ("confidence", way.confidence))
+        }
+        if self.part.is_simplified:
+            arrays |= {"full_part_shared": found.a_to_b.shared, "full_part_overlap": found.a_to_b.overlap}
+        return arrays
 
     def to_bytes(self, *, measured: Mapping[str, np.ndarray] | None = None, **more: Any) -> bytes:
         """All of it for the page, see `pack`; arrays that were `measured`, and `more` to its description, are added."""
@@ -218,13 +251,16 @@ class Scene:
         arrays: dict[str, np.ndarray] = dict(measured or {})
         for name, surface in (("part", self.part), ("whole", self.whole)):
             if surface is not None:
-                meta[name] = surface.described(self.whole_camera if name == "whole" else surface.camera)
+                meta[name] = surface.described(self.whole_camera if name == "whole" else self.part_camera)
                 arrays |= {f"{name}_{key}": array for key, array in surface.arrays().items()}
         if self.fit is not None:
             assert self.whole is not None
             fit = FitOnPage(self.fit, self.part, self.whole)
             meta["fit"] = fit.described()
             arrays |= {f"fit_{key}": array for key, array in fit.arrays().items()}
+        if self.parts is not None:
+            meta["parts"] = {"shares": self.parts.shares, "belongs": self.parts.belongs}
+            arrays |= self._shown_parts(self.parts)
         maps = {"map": self.vertex_map, "before": self.vertex_map_before}
         for name, vertex_map in maps.items():
             if vertex_map is not None:
@@ -238,3 +274,10 @@ class Scene:
                 if self.part.is_simplified:
                     arrays[f"full_{name}"] = values
         return pack(meta, arrays)
+
+
+def _seen(surface: DisplayedSurface, chosen: Bool[np.ndarray, "n"], camera: Camera) -> float:
+    """Of the chosen region, the area that faces a camera."""
+    mesh = surface.mesh
+    facing = np.maximum(outward_normals(mesh) @ camera.axes[2], 0)
+    return float((facing * mesh.vertex_areas * chosen[surface.to_full]).sum())

@@ -222,6 +222,8 @@ class Session:
         scene = self.shown()
         if scene.whole is None:
             raise ValueError("there is no whole to swap the part with; drop two meshes on the page")
+        if scene.parts is not None:
+            raise ValueError("two parts are the same either way round")
         swapped = Scene(scene.whole, scene.part, title=f"{scene.whole.full.name} → {scene.part.full.name}")
         self.show(swapped)
         self.warm_up()
@@ -265,6 +267,8 @@ class Session:
         scene = self.shown()
         if scene.whole is None:
             raise ValueError("there is no whole to match to; drop two meshes on the page")
+        if scene.parts is not None:
+            raise ValueError("two parts are matched without landmarks; drop a part and its whole on the page")
         try:
             given = [(part, whole, str(label)) for part, whole, label in json.loads(data)]
         except (ValueError, TypeError):
@@ -338,5 +342,6 @@ def _known(method: str) -> DistanceMethod:
 
 def explorer_of(scene: Scene, *, method: DistanceMethod, sound: bool) -> TrustExplorer:
     """The trust explorer of a scene; what its whole is says whether the same-loop criterion applies."""
-    whole = None if scene.whole is None else scene.whole.full
+    # two parts don't show what their whole is
+    whole = None if scene.whole is None or scene.parts is not None else scene.whole.full
     return TrustExplorer.of(scene.part.mesh, method=method, sound=sound, no_same_loop=why_no_sphere(whole))

@@ -44,9 +44,9 @@ function columnsOf(scene) {
   const { arrays } = scene;
   const whole_vertex = scene.fullMap();
   const columns = { part_vertex: Uint32Array.from(whole_vertex, (_, k) => k), whole_vertex };
-  for (const name of ["confidence", "doubtful"]) {
+  for (const name of ["confidence", "doubtful", "part_shared", "part_overlap"]) {
     const values = arrays[`full_${name}`] ?? arrays[name];
-    if (values) columns[name] = values;
+    if (values) columns[name.replace("part_", "")] = values;
   }
   return columns;
 }

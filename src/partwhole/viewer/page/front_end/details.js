@@ -32,6 +32,7 @@ function length(value, digits = 4) {
 
 /** The vertex that was chosen and its match. */
 export function matchDetails(scene, state) {
+  if (scene.parts) return [partnerDetails(scene, state.picked)];
   if (state.picked === null) return [element("p", "Click a vertex of the part, or of the whole, to see where it goes.")];
   const v = state.picked;
   const rows = [["vertex of the part", scene.part.number(v)]];
@@ -48,6 +49,15 @@ export function matchDetails(scene, state) {
     if (distortion) rows.push(["distortion", Number.isNaN(distortion[v]) ? "no guaranteed pair" : percent(distortion[v])]);
   }
   return [list(rows.map(([name, value]) => [name, String(value)]))];
+}
+
+/** A vertex of the first of two parts, and its partner on the second. */
+function partnerDetails(scene, v) {
+  if (v === null) return element("p", "Click a vertex of either part to see its partner.");
+  const partner = scene.isShared("part", v) ? scene.fullMap()[scene.part.number(v)] : "none";
+  const rows = [["vertex of the first part", scene.part.number(v)], ["its partner on the second", partner]];
+  rows.push(["is on both, with probability", scene.arrays.part_overlap[v].toFixed(2)], ["confidence", scene.confidence[v].toFixed(2)]);
+  return list(rows.map(([name, value]) => [name, String(value)]));
 }
 
 /** What is guaranteed with the chosen vertex, and what decided the pair with the other. */

@@ -35,6 +35,7 @@ export class Marks {
     const { scene, state } = this.page;
     if (!scene.map) return;
     if (state.picked === null) return this.page.news("Click a vertex first; then it can be pinned.");
+    if (!this.page.scene.isShared("part", state.picked)) return this.page.news("This vertex has no partner that could be pinned.");
     if (this.list.some(({ part, pin }) => pin && part === state.picked)) return;
     this.#put({ part: state.picked, whole: scene.map[state.picked], pin: true });
     this.#changedList();
@@ -42,7 +43,7 @@ export class Marks {
 
   /** Wait for a click on the part and one on the whole; or no longer. */
   add() {
-    if (!this.page.scene.whole) return;
+    if (!this.page.scene.whole || this.page.scene.parts) return;
     this.adding = this.adding ? null : { part: null, whole: null };
     this.#words();
     this.page.refresh();
@@ -153,6 +154,7 @@ export class Marks {
     at("marks").hidden = !scene.whole;
     at("add").setAttribute("aria-pressed", Boolean(this.adding));
     at("pin").hidden = !scene.map;
+    at("add").hidden = Boolean(scene.parts); // they are matched without landmarks
     at("again").hidden = !live || !this.changed;
     at("save-marks").hidden = !this.list.length;
     const { part, whole } = this.adding ?? {};

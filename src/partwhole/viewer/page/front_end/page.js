@@ -55,6 +55,7 @@ export class Page {
     this.painter.forget();
     this.coats = {};
     Object.assign(this.state, { picked: null, other: null, found: {} });
+    if (scene.parts) at("linked").checked = true; // the first lies as on the second
     at("wipe").value = at("blend").value = 100;
     this.wipe(1);
     Object.assign(this.state.fit, { blend: 1, vertex: null });
@@ -72,7 +73,7 @@ export class Page {
     for (const name of ["open", "report"]) {
       for (const button of document.querySelectorAll(`[data-action="${name}"]`)) button.hidden = !live;
     }
-    this.button("swap").hidden = !(live && scene.whole) || Boolean(scene.fit);
+    this.button("swap").hidden = !(live && scene.whole) || Boolean(scene.fit || scene.parts);
     at("downloads").hidden = !scene.part;
     for (const name of ["csv", "npz"]) this.button(name).hidden = !scene.map;
     this.button("ply-whole").hidden = !scene.whole;
@@ -156,7 +157,7 @@ export class Page {
     const second = shift || document.querySelector('input[name="click"]:checked').value === "other";
     if (state.view === "trust" && second && state.picked !== null) this.chooseOther(vertex);
     else if (panel.surface.role === "part") this.chooseVertex(vertex);
-    else if (scene.map) this.chooseVertex(scene.vertexMatchedTo(vertex));
+    else if (scene.map && scene.isShared("whole", vertex)) this.chooseVertex(scene.vertexMatchedTo(vertex));
   }
 
   chooseVertex(vertex) {
@@ -183,7 +184,7 @@ export class Page {
     const { scene, state } = this;
     state.cameras.part.face(scene.part.normal(vertex));
     state.cameras.fit?.face(scene.part.normal(vertex));
-    if (scene.map) state.cameras.whole.face(scene.whole.normal(scene.map[vertex]));
+    if (scene.map && scene.isShared("part", vertex)) state.cameras.whole.face(scene.whole.normal(scene.map[vertex]));
     this.chooseVertex(vertex);
   }
 
@@ -205,6 +206,7 @@ export class Page {
     const { scene, state } = this;
     let text = vertex < 0 ? "" : `vertex ${panel.surface.number(vertex)}`;
     if (text && panel.surface === scene.fit?.surface) text += `, ${scene.fit.sourceOf(vertex).name}`;
+    if (text && scene.parts) text += scene.isShared(panel.surface.role, vertex) ? ", shared" : ", on this part only";
     if (text && panel.surface.role === "part" && scene.confidence) text += `, confidence ${scene.confidence[vertex].toFixed(2)}`;
     const row = state.found.trust;
     if (text && state.view === "trust" && row) text = trustWords(panel.surface.number(vertex), row, vertex);

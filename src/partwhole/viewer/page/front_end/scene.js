@@ -15,6 +15,7 @@ export class Scene {
     this.before = arrays.before ?? null;
     this.confidence = arrays.confidence ?? null;
     this.doubtful = arrays.doubtful ?? null;
+    this.parts = meta.parts ?? null; // two parts, neither of them whole
     this.places = this.whole ? placesInBox(this.whole) : null;
   }
 
@@ -23,10 +24,16 @@ export class Scene {
     return this.arrays[`full_${name}`] ?? this.arrays[name] ?? null;
   }
 
+  /** Whether a vertex has a match: always, but for what only one of two parts has. */
+  isShared(role, vertex) {
+    return !this.parts || Boolean(this.arrays[`${role}_shared`][vertex]);
+  }
+
   /** The vertex of the part whose match lies nearest to a vertex of the whole. */
   vertexMatchedTo(target) {
     let best = -1, nearest = Infinity;
     for (let v = 0; v < this.map.length; v++) {
+      if (!this.isShared("part", v)) continue;
       const apart = this.whole.distance(this.map[v], target);
       if (apart < nearest) [best, nearest] = [v, apart];
     }

@@ -16,17 +16,36 @@ const CRITERIA = {
 export const VIEWS = {
   fit: { name: "Fit", key: "f", has: (scene) => scene.fit, coats: () => ({}) }, // see fit.js
   plain: { name: "Surfaces", key: "1", has: (scene) => !scene.map, coats: () => ({}) },
+  shared: {
+    name: "Shared",
+    key: "1", // never there together with the surfaces alone, nor with the next
+    has: (scene) => scene.parts,
+    coats: (scene) => sharedCoats(scene, colorPaint(scene.places.places)),
+    legend: (scene) => ({
+      text: `Partners have the same colour; grey is what only one part has. Shared are ${percent(scene.parts.shares[0])} of the first part and ` +
+        `${percent(scene.parts.shares[1])} of the second; the first lies as on the second.`,
+    }),
+  },
+  overlap: {
+    name: "Overlap",
+    key: "2",
+    has: (scene) => scene.parts,
+    coats: (scene, found, shown) => ofBoth((role) => values(tableOf("good", shown), scene.arrays[`${role}_overlap`], [0, 1])),
+    legend: (scene, found, shown) => ({
+      table: tableOf("good", shown), limits: ["0", "1"], text: "How probable it is that a vertex is on both parts.",
+    }),
+  },
   correspondence: {
     name: "Correspondence",
-    key: "1", // never there together with the surfaces alone
-    has: (scene) => scene.map,
+    key: "1",
+    has: (scene) => scene.map && !scene.parts,
     coats: (scene) => both(scene, "color", colorPaint(scene.places.places)),
     legend: () => ({ text: "A vertex of the part has the colour of its match on the whole." }),
   },
   texture: {
     name: "Texture",
     key: "2",
-    has: (scene) => scene.map,
+    has: (scene) => scene.map && !scene.parts,
     coats: (scene) => both(scene, "texture", texturePaint(scene.places, scene.meta.whole.view.up)),
     legend: () => ({ text: "A texture on the whole, carried to the part. Tears show where the map is discontinuous." }),
   },
@@ -34,10 +53,12 @@ export const VIEWS = {
     name: "Confidence",
     key: "3",
     has: (scene) => scene.map && scene.confidence,
-    coats: (scene, found, shown) => ({ part: values(tableOf("good", shown), scene.confidence, [0, 1], null, scene.doubtful) }),
+    coats: (scene, found, shown) => scene.parts
+      ? ofBoth((role) => values(tableOf("good", shown), scene.arrays[`${role}_confidence`], [0, 1]))
+      : { part: values(tableOf("good", shown), scene.confidence, [0, 1], null, scene.doubtful) },
     legend: (scene, found, shown) => ({
       table: tableOf("good", shown), limits: ["0", "1"],
-      text: `How sure each match is.${scene.doubtful ? " Striped: doubtful, do not rely on it." : ""}`,
+      text: `How sure each match is${scene.parts ? ", and that there is one" : ""}.${scene.doubtful ? " Striped: doubtful, do not rely on it." : ""}`,
     }),
   },
   distortion: {
@@ -45,7 +66,7 @@ export const VIEWS = {
     key: "4",
     needs: "distortion",
     ranged: true,
-    has: (scene) => scene.map,
+    has: (scene) => scene.map && !scene.parts,
     coats: (scene, found, shown) => {
       if (!found.distortion) return {};
       const limits = [0, limitOf(found.distortion.distortion, shown)];
@@ -90,18 +111,31 @@ function both(scene, mode, paint) {
   return { part, whole: { ...coat, paint } };
 }
 
+function ofBoth(coat) {
+  return { part: coat("part"), whole: coat("whole") };
+}
+
+/** The colours of the second part, on both where something is shared. */
+function sharedCoats(scene, paint) {
+  return ofBoth((role) => {
+    const own = role === "part" ? carried(paint, scene.map) : paint.slice();
+    for (let v = 0; 3 * v < own.length; v++) if (!scene.isShared(role, v)) own.set(PLAIN, 3 * v);
+    return { mode: "color", plain: PLAIN, paint: own };
+  });
+}
+
 function values(table, numbers, limits, before = null, marked = null) {
   const coat = { mode: "value", plain: PLAIN, table: TABLES[table], paint: valuePaint(numbers, limits, marked) };
   if (before) coat.before = valuePaint(before, limits, marked);
   return coat;
 }
 
-/** Part and whole side by side. */
+/** Part and whole, or two parts, side by side. */
 export function pairPanels(scene, coats, state) {
   const surfaces = [["part", scene.part], ["whole", scene.whole]].filter(([, surface]) => surface);
   return surfaces.map(([role, surface]) => ({
     surface,
-    title: role === "part" ? "Part" : "Whole",
+    title: scene.parts ? (role === "part" ? "First part" : "Second part") : role === "part" ? "Part" : "Whole",
     note: sizeNote(surface),
     coat: coats[role] ?? plainCoat(),
     camera: state.cameras[role],
@@ -115,7 +149,7 @@ export function pairPanels(scene, coats, state) {
 /** Rings at the same distances on both. */
 function ringsOf(scene, state, role) {
   const distances = state.found.rings?.[role];
-  if (!distances || state.picked === null) return null;
+  if (!distances || state.picked === null || (role === "whole" && !scene.isShared("part", state.picked))) return null;
   const spacing = Math.sqrt((scene.whole ?? scene.part).meta.area) / 12;
   return { distances, spacing: role === "part" ? spacing / scene.meta.factor : spacing };
 }
@@ -123,7 +157,7 @@ function ringsOf(scene, state, role) {
 function dotsOf(scene, state, role) {
   if (state.picked === null) return [];
   if (role === "part") return [dot(scene.part, state.picked, CHOSEN)];
-  return scene.map ? [dot(scene.whole, scene.map[state.picked], CHOSEN)] : [];
+  return scene.map && scene.isShared("part", state.picked) ? [dot(scene.whole, scene.map[state.picked], CHOSEN)] : [];
 }
 
 /** The part once for each criterion, with what is guaranteed with the chosen vertex, and once with the soft mask. */
