@@ -73,6 +73,22 @@ def test_read_outs_that_share_a_search_find_what_they_find_alone(matcher, known,
         benchmark.by_read_out(matcher, [])
 
 
+def test_other_pairs_share_what_is_known_of_their_wholes(matcher, known, cache, monkeypatch) -> None:
+    every = Benchmark(known, method="dijkstra", cache=cache)
+    measured = []
+    really = evaluation.distances_of
+    monkeypatch.setattr(evaluation, "distances_of", lambda mesh, **k: measured.append(mesh) or really(mesh, **k))
+    one_by_one = Benchmark(known[:1], method="dijkstra", cache=cache, most_wholes=2)
+    for number in range(4):
+        one_by_one = one_by_one.with_pairs([known[number]])
+        found, expected = one_by_one.of_pair(0, matcher), every.of_pair(number, matcher)
+        np.testing.assert_array_equal(found.errors, expected.errors)
+        np.testing.assert_array_equal(found.vertex_map, expected.vertex_map)
+    assert len(measured) == len({pair.whole.content_hash for pair in known}) == 2
+    with pytest.raises(ValueError, match="there are no pairs"):
+        one_by_one.with_pairs([])
+
+
 def test_in_a_hurry_errors_are_the_same(matcher, known, cache) -> None:
     benchmark = Benchmark(known, name="four", method="dijkstra", keep=True, cache=cache)
     assert len(benchmark) == 4

@@ -214,8 +214,10 @@ class Benchmark:
         """In the block, the eigenpairs of all surfaces are there, computed by several processes, for `of_pair`."""
         before = self._cache
         with self._filled_cache(method) as self._cache:
-            yield
-        self._cache = before
+            try:
+                yield
+            finally:
+                self._cache = before
 
     def results(
         self, method: Method, options: MatchOptions | None = None, *, progress: Progress | None = None
