@@ -114,7 +114,7 @@ def _written(folder: Path, found: PartsMatch, *, pictures: bool) -> dict[str, Pa
             f"{name}_overlap": way.overlap.astype(np.float32),
             f"{name}_confidence": way.confidence.astype(np.float32),
             f"{name}_matched": way.matched,
-            f"{name}_threshold": np.float64(way.threshold),
+            f"{name}_threshold": np.array(way.threshold),
         }
         write_text(files[f"{name}.csv"], _csv(way, *name.split("_to_")))
     write_arrays(files["parts.npz"], {**arrays, "partners": found.partners, "alignment": found.alignment})

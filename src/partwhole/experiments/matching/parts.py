@@ -31,7 +31,7 @@ _PLANS: tuple[Plan, ...] = ("biped", "quadruped", "hand", "animal")
 _SEED = 4242
 _HEAD = ("", "pairs", "mIoU", "error on the whole, macro", "micro", "on the part, macro", "micro", "AUC of sharing")
 _PROTOCOL = (
-    "mIoU: |found ∩ true| / |found ∪ true| of shared vertices at probability ½: mean of both parts, then over pairs, × 100.",
+    "mIoU: |found ∩ true| / |found ∪ true| of shared vertices: mean of both parts, then over pairs, × 100.",
     "Errors: geodesic, × 100, of at most 300 truly shared vertices of each part, both ways; fast marching distances on the "
     "true whole (null pose), in √area of it; and on the part that is mapped to, as EchoMatch counts. Macro: mean over pairs.",
     "Truth: the partner is the nearest vertex of the other part on the whole, no farther than the mean length of the edges "

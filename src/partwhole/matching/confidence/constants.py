@@ -55,3 +55,5 @@ LARGEST_ERROR = 0.5
 UNSURE_MAP, WRONG_MAP = 0.05, 0.15
 # the first warning is also given if more of the area than this is doubtful
 HALF_DOUBTFUL = 0.5
+# if both have boundaries and more of the area than this is doubtful, neither may be whole
+NEITHER_WHOLE = 0.4

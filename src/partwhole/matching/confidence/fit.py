@@ -18,6 +18,7 @@ from partwhole.matching.confidence.constants import (
     FEW_VERTICES,
     HALF_DOUBTFUL,
     MOSTLY_DOUBTFUL,
+    NEITHER_WHOLE,
     TORN_LENGTHS,
     TORN_SLACK,
     UNSURE_MAP,
@@ -83,7 +84,7 @@ def swapped_question(part: Mesh, whole: Mesh) -> str | None:
 
 
 def perhaps_both_partial(part: Mesh, whole: Mesh, doubtful_share: float) -> tuple[str, ...]:
-    """A warning where both have boundaries and most of the part has no certain place, as if the whole were a part, too.
+    """A warning where both have boundaries and much of the part has no certain place, as if the whole were a part, too.
 
     Examples
     --------
@@ -95,7 +96,7 @@ def perhaps_both_partial(part: Mesh, whole: Mesh, doubtful_share: float) -> tupl
     >>> perhaps_both_partial(half, half, 0.9)[0][:60]
     'both surfaces have boundaries, and 90 % of the part has no c'
     """
-    if part.is_closed or whole.is_closed or doubtful_share <= HALF_DOUBTFUL:
+    if part.is_closed or whole.is_closed or doubtful_share <= NEITHER_WHOLE:
         return ()
     return (
         f"both surfaces have boundaries, and {percent(doubtful_share)} of the part has no certain place: if the whole is "
