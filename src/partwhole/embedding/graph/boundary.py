@@ -26,6 +26,8 @@ _BLOCK_NUMBERS = 1 << 22
 class BoundaryDetection:
     """Which points of a cloud lie on its boundary.
 
+    Attributes
+    ----------
     score : 1 where neighbours stay behind a line through the point (more where they stay behind it by some distance),
         falling to 0 and below inside the surface
     mask : whether the score is above the threshold, of the point and of at least one of its neighbours
