@@ -83,10 +83,11 @@ def merge(
     Examples
     --------
     >>> from partwhole.datasets import cut_plane, make_body
-    >>> hand = make_body("hand", n_vertices=700, seed=1).rest
+    >>> from partwhole.matching import match_parts
+    >>> hand = make_body("hand", n_vertices=500, seed=1).rest
     >>> middle = hand.vertices.mean(axis=0)
     >>> a, b = (cut_plane(hand, middle - 0.15 * s * np.eye(3)[1], s * np.eye(3)[1]).part for s in (1, -1))
-    >>> merged = merge(a, b)
+    >>> merged = merge(a, b, match_parts(a, b, whole_area=hand.area))
     >>> bool((merged.mesh.vertices[: a.n_vertices] == a.vertices).all()), merged.mesh.n_vertices > a.n_vertices
     (True, True)
     """

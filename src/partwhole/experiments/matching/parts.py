@@ -153,10 +153,12 @@ def part_as_whole(pair: PartPair, matcher: Matcher, cache: Cache | None) -> Matc
     """The lower bound: each part is matched to the other as if that were the whole, and all of it is shared."""
     from partwhole.matching.session import match
 
-    maps = [
-        match(one, other, model=matcher, units="same", read_out="lateration", cache=cache).vertex_map
-        for one, other in ((pair.a, pair.b), (pair.b, pair.a))
-    ]
+    maps = []
+    for one, other in ((pair.a, pair.b), (pair.b, pair.a)):
+        # no part is larger than its whole: such a one is made as large
+        units: str | float = "same" if one.area <= other.area else (other.area / one.area) ** 0.5
+        found = match(one, other, model=matcher, units=units, read_out="lateration", cache=cache)
+        maps.append(found.vertex_map)
     return (maps[0], maps[1]), (np.ones(len(maps[0]), bool), np.ones(len(maps[1]), bool)), 1.0
 
 
