@@ -8,6 +8,7 @@ import dataclasses
 import functools
 import gc
 import importlib
+import inspect
 import os
 import subprocess
 import sys
@@ -78,9 +79,10 @@ def _checked(function: Any = None, *, typechecker: Any = None) -> Any:
 def _checked_once(function: FunctionType, named: list[object] | None) -> Any:
     """As jaxtyped does, each call is a scope of its own for the names of dimensions; but nothing is checked twice.
 
-    jaxtyped binds all arguments at every call, and checks them a second time with the result.
+    jaxtyped binds all arguments at every call, and checks them a second time with the result. What yields is left to it:
+    its arguments are checked when the first thing is asked for, which is after the call.
     """
-    if named is None:
+    if named is None or inspect.isgeneratorfunction(function):
         return _jaxtyped(function, typechecker=_typechecker)
     checked = _typechecker(function)
 

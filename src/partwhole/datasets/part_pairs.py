@@ -167,7 +167,7 @@ class PartPair:
         --------
         >>> from partwhole.datasets import overlapping_cuts, sphere
         >>> pair = PartPair.of_cuts(*overlapping_cuts(sphere(400), 0.5))
-        >>> len(pair.as_pair().ground_truth) == pair.a_to_b.shared.sum()
+        >>> len(pair.as_pair().ground_truth) == int(pair.a_to_b.shared.sum())
         True
         """
         factor = 1.0 if self.whole is None else self.whole.area**-0.5
