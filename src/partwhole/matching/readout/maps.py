@@ -234,7 +234,7 @@ def hard_map(part: Float[Tensor, "p f"], whole: Float[Tensor, "n f"]) -> Int[Ten
 def functional_map_of(
     map_to_whole: Float[Tensor, "p n"] | Int[Tensor, "p"], part: Surface, whole: Surface, k: int
 ) -> Float[Tensor, "r k"]:
-    """C = Φ_partᵀ A_part P Φ_whole, of a soft map P or of a vertex map; fewer rows than k if the part has fewer eigenpairs."""
+    """C = Φ_partᵀ A_part P Φ_whole, of a soft map P or of a vertex map; r < k rows if the part has fewer eigenpairs."""
     chosen = whole.functions[:, :k]
     pulled = chosen[map_to_whole] if map_to_whole.ndim == 1 else map_to_whole @ chosen
     return (part.functions[:, :k] * part.mass[:, None]).T @ pulled
