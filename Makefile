@@ -33,7 +33,7 @@ help:  ## list these commands
 demo: .venv/.ready-to-run  ## which distances on a body with holes can be trusted, and where it belongs on its whole
 	@$(BIN)/partwhole demo
 
-test: lint unit  ## everything that CI checks, in about six minutes on two cores
+test: lint unit  ## everything that CI checks, in about eight minutes on two cores
 	@$(MAKE) --no-print-directory --jobs=2 types docs
 	@cat .venv/left-out 2> /dev/null || true
 	@echo "all checks passed"
